@@ -1,0 +1,77 @@
+#pragma once
+// Kernels: freeze what an arm asks for, build it, cache it by content. Synchronous; runs inside the
+// child process kab-build, never in kabd's own process (see daemon/builder).
+//
+// Every source becomes a git tree in <cache>/sources.git, patches are applied to the tree, and the
+// kernel's key is the hash of (tree, configuration, toolchain, recipe): a tag, a dirty working tree and a
+// patch series that come to the same source are the same kernel.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/json.h"
+#include "common/paths.h"
+#include "common/result.h"
+
+namespace kab::kernel {
+
+/// What an arm asks for; all paths absolute. Same words as the spec.
+struct Request {
+    std::string kind;      ///< tarball, git, dir, image
+    std::string location;  ///< path or URL
+    std::string ref;       ///< git
+    std::string modules;   ///< image: directory of modules; may be empty
+    std::string base = "tinyconfig";
+    std::vector<std::string> config;   ///< fragment files
+    std::vector<std::string> patches;  ///< files, mailboxes, directories with a series
+};
+
+struct PatchInfo {
+    std::string file, subject, patch_id;  ///< patch_id: `git patch-id --stable`
+};
+
+/// Everything that decides the code, resolved. Survives the loss of fragments and patches (their text is in it).
+struct Frozen {
+    std::string key;  ///< 64 hex digits
+    std::string kind;
+    std::string
+        origin;  ///< for people: "linux-source-6.1.tar.xz (6.1.192, sha256 12ab...)", "git /src v6.1 (commit ...)"
+    std::string base_commit;  ///< git commit where there is one
+    std::string tree;         ///< git tree with patches; empty for image
+    std::string release;      ///< `make kernelversion`; empty for image
+    std::string base;         ///< tinyconfig, defconfig or the text of the file
+    std::string fragments;    ///< concatenated fragments, each with a comment naming its file and line 1
+    std::vector<PatchInfo> patches;
+    std::string toolchain;       ///< first lines of the compiler's and linker's --version
+    std::string image, modules;  ///< image only: absolute paths
+    std::string family;          ///< names the work tree: sources of one family build incrementally
+};
+
+struct Built {
+    std::string key;
+    std::string path;            ///< vmlinux or bzImage in the cache (or the image itself)
+    std::string format;          ///< "vmlinux" or "bzimage"
+    std::string image_hash;      ///< SHA-256 of the file
+    std::string code_signature;  ///< SHA-256 of the loadable sections without build-id, banner, ikconfig
+    std::string config_path, log_path;
+    std::string compiler;
+    bool cached = false;
+    std::int64_t wall_ns = 0, cpu_ns = 0;  ///< of make; 0 when cached
+    std::int64_t objects = 0;              ///< objects compiled
+};
+
+/// step: "import", "patch", "configure", "compile", "link"; total 0 when unknown.
+using Progress = std::function<void(const std::string& step, std::int64_t done, std::int64_t total)>;
+
+Result<Frozen> freeze(const Request& request, const Paths& paths, const Progress& progress);
+Result<Built> build(const Frozen& frozen, const Paths& paths, const Progress& progress);
+
+Json to_json(const Request& request);
+Json to_json(const Frozen& frozen);
+Json to_json(const Built& built);
+Result<Request> request_from_json(const Json& json);
+Result<Frozen> frozen_from_json(const Json& json);
+Result<Built> built_from_json(const Json& json);
+
+}  // namespace kab::kernel

@@ -1,0 +1,176 @@
+#pragma once
+// What kabd, kab-host and kab-agent say to each other. Frames: protocol/framing.h.
+// Times are integer nanoseconds, counts integers. Unknown fields are ignored; an unknown
+// type is a Fault::protocol, after which the connection ends.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/result.h"
+
+namespace kab::msg {
+
+inline constexpr int protocol_major = 1;  ///< another major is refused
+inline constexpr int protocol_minor = 0;
+
+/// First message of each side of kabd <-> kab-host.
+struct Hello {
+    std::string role;  ///< "kabd" or "kab-host"
+    int major = protocol_major, minor = protocol_minor;
+    std::string build;                              ///< version of the program
+    std::vector<std::string> capabilities;          ///< "qemu"
+    std::map<std::string, std::string> properties;  ///< of the host: cpu, cores, qemu version, kvm (yes, or why not)
+};
+
+// ---- what runs in a boot: planned by kabd, carried out in order by kab-agent ----
+
+/// One iteration of one workload at one point. Either timed (no counters) or counted.
+struct RunOrder {
+    std::int64_t seq = 0;  ///< position in the boot, from 1
+    std::string workload;
+    std::int64_t point = 0;  ///< index of the point within the workload
+    std::map<std::string, std::int64_t> with;
+    std::int64_t iteration = 0;  ///< within its kind and point, from 0
+    bool warmup = false;
+    std::vector<std::string> counters;  ///< empty: a timed run
+};
+
+/// kab-host -> kab-agent, once.
+struct AgentPlan {
+    std::vector<RunOrder> runs;
+    std::int64_t drain_limit_ns = 0;  ///< longest wait for what a run left behind
+};
+
+/// kab-agent -> kab-host, first.
+struct AgentHello {
+    int major = protocol_major, minor = protocol_minor;
+    std::string build;
+    // the environment, as found in the guest
+    std::string release;       ///< uname -r
+    std::string version;       ///< uname -v
+    std::string command_line;  ///< /proc/cmdline
+    std::string cpu_model, microcode;
+    std::int64_t cpus = 0;
+    std::int64_t memory_bytes = 0;
+    std::string clocksource;
+    bool high_resolution_timers = false;
+    std::string governor;                            ///< empty when there is none
+    std::string lock_kind;                           ///< "queued", "test-and-set", "pv", "unknown"
+    std::map<std::string, std::string> mitigations;  ///< /sys/devices/system/cpu/vulnerabilities
+    std::vector<std::string> warnings;               ///< e.g. debug options found on
+};
+
+/// kab-agent -> kab-host: a run starts (its deadline starts too).
+struct RunStarted {
+    std::int64_t seq = 0;
+};
+
+struct Sample {
+    std::string metric;
+    std::optional<double> value;                         ///< in the metric's unit; absent with a reason
+    std::string reason;                                  ///< why absent; empty otherwise
+    std::optional<std::int64_t> enabled_ns, running_ns;  ///< counters only; value is already scaled
+};
+
+/// A finished run with its samples. Sent by the agent, passed on by the host with `attempt` set.
+struct RunFinished {
+    std::string attempt;  ///< uid; empty between agent and host
+    std::int64_t seq = 0;
+    std::int64_t started_ns = 0;  ///< guest CLOCK_MONOTONIC_RAW
+    std::vector<Sample> samples;
+};
+
+/// kab-agent -> kab-host: it cannot go on. A workload-error when `seq` > 0, else its own fault.
+struct AgentError {
+    std::int64_t seq = 0;
+    std::string message;  ///< "ipcns-exit: unshare(CLONE_NEWIPC) in child 17: No space left on device"
+};
+
+/// kab-agent -> kab-host: all runs are done; the machine goes down next.
+struct AgentDone {
+    std::int64_t runs = 0;
+};
+
+// ---- kabd <-> kab-host ----
+
+struct BootRequest {
+    std::string attempt;           ///< uid; the idempotency key
+    std::string kernel;            ///< absolute path of a vmlinux (ELF with PVH note) or bzImage
+    std::string modules;           ///< directory of modules for the initramfs; may be empty
+    std::string command_line;      ///< the experiment's addition
+    std::string accel = "auto";    ///< auto, kvm, tcg
+    std::string machine = "auto";  ///< auto, microvm, q35
+    std::int64_t cpus = 1;
+    std::int64_t memory_bytes = 0;
+    std::int64_t boot_limit_ns = 0;  ///< spawn to agent hello
+    std::int64_t run_limit_ns = 0;   ///< one run with its drain
+    AgentPlan plan;
+    std::string console_path;  ///< where the host writes the whole console (a file it creates)
+};
+
+struct CancelBoot {
+    std::string attempt;
+};
+
+/// kabd has committed the samples of all runs up to `seq`.
+struct SampleAck {
+    std::string attempt;
+    std::int64_t seq = 0;
+};
+
+struct Shutdown {};
+
+/// Progress for people; not stored. phase: "starting", "booting", "running".
+struct BootProgress {
+    std::string attempt, phase;
+    std::int64_t done = 0, total = 0;  ///< runs
+};
+
+/// The guest said hello.
+struct BootHello {
+    std::string attempt;
+    AgentHello agent;
+    std::string accel;         ///< what is really used: "kvm" or "tcg"
+    std::string accel_reason;  ///< why not KVM
+    std::string machine;       ///< "microvm" or "q35"
+    std::string emulator;      ///< "QEMU emulator version 7.2.22 (...)"
+    std::string channel;       ///< "virtio" or "ttyS1"
+};
+
+enum class Outcome { ok, boot_failure, kernel_crash, hang, workload_error, infra_error, cancelled };
+const char* to_string(Outcome outcome);  ///< "boot-failure" ...
+Result<Outcome> parse_outcome(const std::string& text);
+
+struct ConsoleEvent {
+    std::string kind;       ///< panic, oops, bug, warning, lockup, ... (docs/reliability.md)
+    std::string severity;   ///< "fatal", "error", "warning"
+    std::string signature;  ///< normalised, groups the same fault across boots
+    std::string text;       ///< the line with its context
+    std::int64_t line = 0;  ///< line of the console, from 1
+};
+
+/// Last message about an attempt.
+struct BootFinished {
+    std::string attempt;
+    Outcome outcome = Outcome::infra_error;
+    std::string detail;            ///< one line; empty when ok
+    std::int64_t runs = 0;         ///< RunFinished messages sent
+    std::int64_t setup_ns = 0;     ///< request received to emulator started
+    std::int64_t hello_ns = 0;     ///< emulator started to hello; 0 if it never came
+    std::int64_t work_ns = 0;      ///< hello to done
+    std::int64_t teardown_ns = 0;  ///< done to emulator gone and all cleaned up
+    std::int64_t console_bytes = 0;
+    std::vector<ConsoleEvent> console;
+};
+
+using Message = std::variant<Hello, AgentPlan, AgentHello, RunStarted, RunFinished, AgentError, AgentDone, BootRequest,
+                             CancelBoot, SampleAck, Shutdown, BootProgress, BootHello, BootFinished>;
+
+/// JSON with a "type" ("boot-request", ...), without the length prefix.
+std::string encode(const Message& message);
+Result<Message> decode(std::string_view json);
+
+}  // namespace kab::msg
