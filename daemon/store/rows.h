@@ -1,0 +1,175 @@
+#pragma once
+// Rows as the store gives and takes them: plain data, no SQL. Tables: schema/0001_initial.sql,
+// meaning: docs/database.md. Times `*_at` are UTC nanoseconds; durations `*_ns`.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kab::store {
+
+struct NewArm {
+    std::string name;
+    std::string against;  ///< empty for a baseline
+    bool control = false;
+    std::string kernel_request;  ///< JSON of kernel::Request
+};
+
+struct NewPoint {
+    std::string workload;
+    std::int64_t number = 0;  ///< within the workload
+    std::string label;        ///< "" or "tasks=4": the swept parameters only
+    std::string parameters;   ///< JSON object, all parameters
+};
+
+struct NewMetric {
+    std::string workload, name, unit, better, scale;
+};
+
+struct NewEvaluation {
+    std::string uid, experiment, question;
+    std::string spec_text, spec_hash, plan_text, plan_hash;
+    std::string experiment_json;  ///< the resolved spec as JSON, for reports and restarts
+    std::uint64_t seed = 0;
+    std::string idempotency_key;  ///< empty: none
+    std::vector<NewArm> arms;     ///< in plan order
+    std::vector<NewPoint> points;
+    std::vector<NewMetric> metrics;
+};
+
+struct EvaluationRow {
+    std::int64_t id = 0;
+    std::string uid, experiment, question, status, detail, verdict;
+    std::string spec_text, spec_hash, plan_text, plan_hash, experiment_json;
+    std::uint64_t seed = 0;
+    std::int64_t looks_done = 0;
+    std::int64_t created_at = 0;
+    std::optional<std::int64_t> started_at, finished_at;
+};
+
+struct KernelRow {
+    std::int64_t id = 0;
+    std::string key, origin, base_commit, tree, release, config_hash, toolchain;
+    std::string patches;  ///< JSON array of {file, subject, patch_id}
+    std::string frozen;   ///< JSON of kernel::Frozen
+    std::string path, format, image_hash, code_signature, compiler, modules, log_path,
+        config_path;  ///< empty until built
+    std::int64_t wall_ns = 0, cpu_ns = 0, objects = 0;
+    std::optional<std::int64_t> built_at;
+};
+
+struct ArmRow {
+    std::int64_t id = 0, evaluation_id = 0, position = 0;
+    std::string name, against, status, detail, kernel_request;
+    bool control = false;
+    std::optional<std::int64_t> kernel_id;
+};
+
+struct BlockRow {
+    std::int64_t id = 0, number = 0, repetition = 1;
+    std::string status, detail;  ///< running, complete, excluded
+    std::int64_t started_at = 0;
+    std::optional<std::int64_t> finished_at;
+};
+
+struct BootRow {
+    std::int64_t id = 0, block_id = 0, position = 0;
+    std::string uid, arm, status, outcome, detail;
+    std::optional<std::int64_t> accepted_attempt_id;
+};
+
+struct AttemptRow {
+    std::int64_t id = 0, boot_id = 0, number = 0;
+    std::string uid, status, outcome, detail, host;
+    bool lost = false;  ///< ended because the coordinator went away: not counted against the bound
+    std::int64_t dispatched_at = 0;
+    std::optional<std::int64_t> finished_at;
+};
+
+/// All of an evaluation that a restart or a report needs, in order (arms by position, blocks by number and repetition).
+struct EvaluationTree {
+    EvaluationRow evaluation;
+    std::vector<ArmRow> arms;
+    std::vector<NewPoint> points;
+    std::vector<BlockRow> blocks;
+    std::vector<BootRow> boots;
+    std::vector<AttemptRow> attempts;
+};
+
+struct NewSample {
+    std::string metric;
+    std::optional<double> value;
+    std::string reason;
+    std::optional<std::int64_t> enabled_ns, running_ns;
+};
+
+struct NewRun {
+    std::int64_t seq = 0;
+    std::string workload;
+    std::int64_t point = 0, iteration = 0;
+    bool warmup = false, counted = false;
+    std::int64_t started_ns = 0;
+    std::vector<NewSample> samples;
+};
+
+struct AttemptHello {
+    std::string environment;  ///< JSON object: release, version, command_line, cpu_model, ... as reported
+    std::string accel, accel_reason, machine, emulator, channel;
+};
+
+struct AttemptEnd {
+    std::string outcome, detail;
+    bool lost = false;
+    std::int64_t setup_ns = 0, hello_ns = 0, work_ns = 0, teardown_ns = 0;
+    std::string console_path;  ///< artifact path relative to the artifacts directory; empty if none
+    std::string console_sha256;
+    std::int64_t console_bytes = 0;
+};
+
+struct NewConsoleEvent {
+    std::string kind, severity, signature, text;
+    std::int64_t line = 0;
+};
+
+/// A sample as the view v_sample gives it (accepted attempts of complete blocks).
+struct SampleRow {
+    std::string arm, workload, point, metric, unit, better, scale;
+    bool control = false, warmup = false, counted = false;
+    std::int64_t block = 0, iteration = 0, position = 0;
+    std::optional<double> value;
+    std::string reason;
+    std::optional<std::int64_t> enabled_ns, running_ns;
+};
+
+struct ComparisonRow {
+    std::int64_t look = 0, n = 0;
+    std::string arm, against, workload, point, metric;  ///< point "*": the mean over a sweep
+    bool primary = false, material = false, fragile = false;
+    std::optional<double> estimate, low, high, level, sd, t, df, p, p_adjusted, p_rank, p_equivalence, detectable;
+    std::string verdict, reason;
+};
+
+struct BootReport {  ///< v_boot: one accepted or failed boot with its environment
+    std::string uid, arm, outcome, detail, accel, accel_reason, machine, emulator, channel, environment, console_path,
+        host;
+    std::int64_t block = 0, repetition = 1, position = 0, attempts = 0;
+    std::int64_t setup_ns = 0, hello_ns = 0, work_ns = 0, teardown_ns = 0;
+    std::string block_status;
+};
+
+struct ConsoleEventRow {
+    std::string arm, kind, severity, signature, text;
+    std::int64_t block = 0, line = 0, boots = 0;  ///< boots: how many boots of the arm show this signature
+};
+
+struct TransitionRow {
+    std::int64_t seq = 0, at = 0;
+    std::string evaluation, object, name, from, to, detail;
+};
+
+struct HostRow {
+    std::string uid, name, kind, status, properties;  ///< properties: JSON object
+    std::int64_t last_seen_at = 0;
+};
+
+}  // namespace kab::store
