@@ -1,0 +1,181 @@
+#include "daemon/spec/experiment_json.h"
+
+namespace kab {
+namespace {
+
+const char* kind_name(Source::Kind kind) {
+    switch (kind) {
+        case Source::Kind::tarball: return "tarball";
+        case Source::Kind::git: return "git";
+        case Source::Kind::dir: return "dir";
+        case Source::Kind::image: return "image";
+    }
+    return "tarball";
+}
+
+Json source_json(const Source& source) {
+    Json json{{kind_name(source.kind), source.location}};
+    if (source.kind == Source::Kind::git) json["ref"] = source.ref;
+    if (source.modules) json["modules"] = *source.modules;
+    return json;
+}
+
+Source source_from(const Json& json) {
+    Source source;
+    for (const auto kind : {Source::Kind::tarball, Source::Kind::git, Source::Kind::dir, Source::Kind::image}) {
+        if (!json.contains(kind_name(kind))) continue;
+        source.kind = kind;
+        source.location = json.at(kind_name(kind)).get<std::string>();
+    }
+    source.ref = json.value("ref", "");
+    if (json.contains("modules")) source.modules = json.at("modules").get<std::string>();
+    return source;
+}
+
+const char* accel_name(HostSpec::Accel accel) {
+    if (accel == HostSpec::Accel::kvm) return "kvm";
+    return accel == HostSpec::Accel::tcg ? "tcg" : "auto";
+}
+
+const char* machine_name(HostSpec::Machine machine) {
+    if (machine == HostSpec::Machine::microvm) return "microvm";
+    return machine == HostSpec::Machine::q35 ? "q35" : "auto";
+}
+
+Json arm_json(const Arm& arm) {
+    Json json{{"name", arm.name},
+              {"source", source_json(arm.kernel.source)},
+              {"base", arm.kernel.base},
+              {"config", arm.kernel.config},
+              {"patches", arm.kernel.patches},
+              {"command_line", arm.kernel.command_line}};
+    if (!arm.against.empty()) json["against"] = arm.against;
+    return json;
+}
+
+Arm arm_from(const Json& json) {
+    Arm arm;
+    arm.name = json.at("name").get<std::string>();
+    arm.against = json.value("against", "");
+    arm.kernel.source = source_from(json.at("source"));
+    arm.kernel.base = json.at("base").get<std::string>();
+    arm.kernel.config = json.at("config").get<std::vector<std::string>>();
+    arm.kernel.patches = json.at("patches").get<std::vector<std::string>>();
+    arm.kernel.command_line = json.at("command_line").get<std::string>();
+    return arm;
+}
+
+Json workload_json(const WorkloadSpec& workload) {
+    return {{"workload", workload.workload},
+            {"with", workload.with},
+            {"sweep", workload.sweep},
+            {"iterations", workload.iterations},
+            {"warmup", workload.warmup},
+            {"counters", workload.counters},
+            {"counter_iterations", workload.counter_iterations}};
+}
+
+WorkloadSpec workload_from(const Json& json) {
+    WorkloadSpec workload;
+    workload.workload = json.at("workload").get<std::string>();
+    workload.with = json.at("with").get<Parameters>();
+    workload.sweep = json.at("sweep").get<std::map<std::string, std::vector<std::int64_t>>>();
+    workload.iterations = json.at("iterations").get<int>();
+    workload.warmup = json.at("warmup").get<int>();
+    workload.counters = json.at("counters").get<std::vector<std::string>>();
+    workload.counter_iterations = json.at("counter_iterations").get<int>();
+    return workload;
+}
+
+Json decide_json(const Decide& decide) {
+    Json json{{"primary", decide.primary},
+              {"margin", decide.margin},
+              {"alpha", decide.alpha},
+              {"looks", decide.looks},
+              {"control", decide.control}};
+    if (decide.fixed) json["fixed"] = *decide.fixed;
+    if (decide.seed) json["seed"] = *decide.seed;
+    return json;
+}
+
+Decide decide_from(const Json& json) {
+    Decide decide;
+    decide.primary = json.at("primary").get<std::string>();
+    decide.margin = json.at("margin").get<double>();
+    decide.alpha = json.at("alpha").get<double>();
+    decide.looks = json.at("looks").get<std::vector<int>>();
+    decide.control = json.at("control").get<bool>();
+    if (json.contains("fixed")) decide.fixed = json.at("fixed").get<int>();
+    if (json.contains("seed")) decide.seed = json.at("seed").get<std::uint64_t>();
+    return decide;
+}
+
+HostSpec host_from(const Json& json) {
+    HostSpec host;
+    host.kind = json.at("kind").get<std::string>();
+    host.cpus = json.at("cpus").get<int>();
+    host.memory_bytes = json.at("memory_bytes").get<std::int64_t>();
+    for (const auto accel : {HostSpec::Accel::automatic, HostSpec::Accel::kvm, HostSpec::Accel::tcg})
+        if (json.at("accel") == accel_name(accel)) host.accel = accel;
+    for (const auto machine : {HostSpec::Machine::automatic, HostSpec::Machine::microvm, HostSpec::Machine::q35})
+        if (json.at("machine") == machine_name(machine)) host.machine = machine;
+    return host;
+}
+
+Limits limits_from(const Json& json) {
+    const auto read = [&](const char* key) { return Nanoseconds(json.at(key).get<std::int64_t>()); };
+    Limits limits;
+    limits.boot = read("boot_ns");
+    limits.run = read("run_ns");
+    limits.block = read("block_ns");
+    limits.evaluation = read("evaluation_ns");
+    limits.build = read("build_ns");
+    return limits;
+}
+
+}  // namespace
+
+Json to_json(const Experiment& experiment) {
+    Json arms = Json::array();
+    for (const auto& arm : experiment.arms) arms.push_back(arm_json(arm));
+    Json workloads = Json::array();
+    for (const auto& workload : experiment.workloads) workloads.push_back(workload_json(workload));
+    const auto& limits = experiment.limits;
+    return {{"experiment", experiment.name},
+            {"question", experiment.question},
+            {"arms", arms},
+            {"workloads", workloads},
+            {"host",
+             {{"kind", experiment.host.kind},
+              {"cpus", experiment.host.cpus},
+              {"memory_bytes", experiment.host.memory_bytes},
+              {"accel", accel_name(experiment.host.accel)},
+              {"machine", machine_name(experiment.host.machine)}}},
+            {"decide", decide_json(experiment.decide)},
+            {"limits",
+             {{"boot_ns", limits.boot.count()},
+              {"run_ns", limits.run.count()},
+              {"block_ns", limits.block.count()},
+              {"evaluation_ns", limits.evaluation.count()},
+              {"build_ns", limits.build.count()}}}};
+}
+
+Result<Experiment> experiment_from_json(const Json& json) {
+    try {
+        Experiment experiment;
+        experiment.name = json.at("experiment").get<std::string>();
+        experiment.question = json.at("question").get<std::string>();
+        for (const auto& arm : json.at("arms")) experiment.arms.push_back(arm_from(arm));
+        for (const auto& workload : json.at("workloads")) experiment.workloads.push_back(workload_from(workload));
+        experiment.host = host_from(json.at("host"));
+        experiment.decide = decide_from(json.at("decide"));
+        experiment.limits = limits_from(json.at("limits"));
+        if (experiment.arms.empty()) return fail(Fault::spec, "experiment without arms");
+        if (experiment.decide.looks.empty()) return fail(Fault::spec, "experiment without looks");
+        return experiment;
+    } catch (const Json::exception& e) {
+        return fail(Fault::spec, "resolved experiment: {}", e.what());
+    }
+}
+
+}  // namespace kab
