@@ -1,6 +1,7 @@
 #include "common/process/spawn.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -145,6 +146,9 @@ Status make_output(const Output& output, int standard, int stdout_of_child, Uniq
                            (plan.lifeline < 0 || ::dup2(plan.lifeline, 3) >= 0);
     const bool placed = plan.working_directory.empty() || ::chdir(plan.working_directory.c_str()) == 0;
     if (connected && placed) {
+        // What others (or whoever started us) forgot to open close-on-exec stays here.
+        const unsigned first = plan.lifeline < 0 ? 3 : 4;
+        ::close_range(first, ~0U, CLOSE_RANGE_CLOEXEC);
         // Handlers are reset by exec; what is ignored would stay ignored.
         for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) ::signal(number, SIG_DFL);
         sigset_t none;

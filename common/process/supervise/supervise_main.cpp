@@ -93,7 +93,12 @@ long long now_ms() {
     }
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &no_signals, nullptr);
-    execvp(arguments.command[0], arguments.command);
+    // execvp would have /bin/sh interpret a file that is no program.
+    if (std::strchr(arguments.command[0], '/') != nullptr) {
+        execv(arguments.command[0], arguments.command);
+    } else {
+        execvp(arguments.command[0], arguments.command);
+    }
     const int error = errno;
     const std::string reason = error == ENOENT ? "No such file" : std::strerror(error);
     const std::string message = std::string("kab-supervise: cannot run ") + arguments.command[0] + ": " + reason + "\n";
