@@ -57,6 +57,7 @@ class Service {
     virtual Status cancel(const std::string& uid) = 0;
     /// Stores bytes under their SHA-256; Fault::usage when they do not match.
     virtual Status put_blob(const std::string& sha256, const std::string& bytes) = 0;
+    virtual bool has_blob(const std::string& sha256) const = 0;
     /// Last progress of each running evaluation.
     virtual std::vector<ProgressEvent> progress() const = 0;
     /// Nothing is queued or running.
