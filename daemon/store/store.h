@@ -46,6 +46,9 @@ class Store {
     Result<std::vector<BootReport>> boots(const std::string& evaluation_uid) const;
     Result<std::vector<ConsoleEventRow>> console_events(const std::string& evaluation_uid) const;
     Result<std::vector<TransitionRow>> transitions(std::int64_t after, int limit) const;
+    /// The newest `limit` of one evaluation, oldest first.
+    Result<std::vector<TransitionRow>> last_transitions(const std::string& evaluation_uid, int limit) const;
+    Result<std::int64_t> last_seq() const;  ///< of the newest transition; 0 when there is none
     Result<std::vector<HostRow>> hosts() const;
 
     /// Any one SELECT (or WITH, EXPLAIN, PRAGMA that reads) for `kab query`; values as text, NULL absent. Only with
