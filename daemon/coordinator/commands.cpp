@@ -1,0 +1,277 @@
+// Stepping the core, committing what it decided, carrying out its commands.
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/post.hpp>
+
+#include "common/digest/sha256.h"
+#include "daemon/coordinator/coordinator.h"
+#include "daemon/report/gather.h"
+#include "daemon/stats/analysis.h"
+
+namespace kab {
+namespace asio = boost::asio;
+namespace {
+
+store::KernelRow kernel_row(const kernel::Frozen& frozen) {
+    Json patches = Json::array();
+    for (const auto& patch : frozen.patches)
+        patches.push_back({{"file", patch.file}, {"subject", patch.subject}, {"patch_id", patch.patch_id}});
+    store::KernelRow row;
+    row.key = frozen.key;
+    row.origin = frozen.origin;
+    row.base_commit = frozen.base_commit;
+    row.tree = frozen.tree;
+    row.release = frozen.release;
+    row.config_hash = sha256_hex(frozen.base + "\n" + frozen.fragments);
+    row.toolchain = frozen.toolchain;
+    row.patches = dump_json(patches);
+    row.frozen = dump_json(kernel::to_json(frozen));
+    row.modules = frozen.modules;
+    return row;
+}
+
+void fill_built(store::KernelRow& row, const kernel::Built& built) {
+    row.path = built.path;
+    row.format = built.format;
+    row.image_hash = built.image_hash;
+    row.code_signature = built.code_signature;
+    row.compiler = built.compiler;
+    row.log_path = built.log_path;
+    row.config_path = built.config_path;
+    if (built.cached) return;
+    row.wall_ns = built.wall_ns;
+    row.cpu_ns = built.cpu_ns;
+    row.objects = built.objects;
+}
+
+/// Runs on the analysis thread, with a connection of its own.
+Result<LookResult> take_look(const fs::path& database, const std::string& evaluation, int look) {
+    auto store = store::Store::open(database, store::Store::Mode::read_only);
+    if (!store) return pass(store);
+    auto input = report::gather_analysis(**store, evaluation, look);
+    if (!input) return pass(input);
+    const auto output = stats::analyse(*input);
+    LookResult result;
+    result.rows = report::to_comparison_rows(*input, output, look);
+    result.verdict = stats::to_string(output.verdict);
+    result.sentence = output.sentence;
+    result.decided = output.decided;
+    return result;
+}
+
+}  // namespace
+
+void Coordinator::handle(const core::Event& event, const ExtraWrite& extra) {
+    if (stopped_) return;
+    const auto new_uid = [this] { return uids_.next(); };
+    auto step = core::step(state_, event, parts_.clock->wall(), new_uid);
+    if (!commit(step.transitions, extra)) return;
+    for (const auto& command : step.commands) {
+        std::visit([this](const auto& one) { carry_out(one); }, command);
+        if (stopped_) return;
+    }
+    std::erase_if(progress_, [this](const auto& entry) { return find(entry.first) == nullptr; });
+    arm_timer();
+}
+
+bool Coordinator::commit(const std::vector<core::Transition>& transitions, const ExtraWrite& extra) {
+    if (transitions.empty() && !extra) return true;
+    const auto at = parts_.clock->wall().time_since_epoch().count();
+    auto status = parts_.store->write([&](store::Writer& writer) -> Status {
+        if (extra)
+            if (auto done = extra(writer); !done) return done;
+        return commit_transitions(writer, transitions, at, reports_, host_name_);
+    });
+    if (!status) {
+        fatal(status.error());
+        return false;
+    }
+    if (!transitions.empty())
+        for (auto* listener : std::set<Listener*>(listeners_)) listener->transitions_committed(0);
+    return true;
+}
+
+void Coordinator::fatal(const Error& error) {
+    if (stopped_) return;
+    spdlog::critical("the database cannot be written, kabd ends: {}", error.text());
+    stop();
+    parts_.on_fatal(error);
+}
+
+void Coordinator::report_progress(const ProgressEvent& event) {
+    progress_[event.evaluation] = event;
+    for (auto* listener : std::set<Listener*>(listeners_)) listener->progress(event);
+}
+
+void Coordinator::arm_timer() {
+    const auto next = core::next_deadline(state_);
+    deadline_.cancel();
+    if (!next) return;
+    const auto wait = std::max(Nanoseconds(std::chrono::milliseconds(10)), *next - parts_.clock->wall());
+    deadline_.expires_after(wait);
+    deadline_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
+        if (!error && *alive) handle(core::Tick{});
+    });
+}
+
+// ---- freezing and building ----
+
+void Coordinator::carry_out(const core::Freeze& command) {
+    freeze_next(command.evaluation, 0, {});
+}
+
+void Coordinator::freeze_next(const std::string& uid, std::size_t arm, std::vector<store::KernelRow> done) {
+    const auto* evaluation = find(uid);
+    if (evaluation == nullptr) return handle(core::FreezeFinished{uid, false, "gone"});
+    const auto& plan = evaluation->plan;
+    if (arm == plan.experiment.arms.size()) {
+        const auto write = [&](store::Writer& writer) -> Status {
+            for (std::size_t i = 0; i < plan.arms.size(); ++i) {
+                const auto& row = done[static_cast<std::size_t>(plan.arms[i].kernel_of)];
+                if (auto set = writer.set_arm_kernel(uid, plan.arms[i].name, row); !set) return set;
+                kernels_[uid][static_cast<int>(i)] = row;
+            }
+            return {};
+        };
+        inputs_.remove(uid);
+        return handle(core::FreezeFinished{uid, true, {}}, write);
+    }
+    const auto& spec = plan.experiment.arms[arm];
+    ProgressEvent event;
+    event.evaluation = uid;
+    event.phase = "freeze";
+    event.arm = spec.name;
+    const auto progress = [this, event, alive = alive_](const std::string& step, std::int64_t at, std::int64_t total) {
+        if (!*alive) return;
+        auto now = event;
+        now.step = step;
+        now.done = at;
+        now.total = total;
+        report_progress(now);
+    };
+    parts_.builder->freeze(
+        inputs_.request(uid, spec.kernel), progress,
+        [this, uid, arm, done = std::move(done), name = spec.name,
+         alive = alive_](Result<kernel::Frozen> frozen) mutable {
+            if (!*alive) return;
+            if (!frozen) {
+                inputs_.remove(uid);
+                return handle(core::FreezeFinished{uid, false, "arm " + name + ": " + frozen.error().text()});
+            }
+            done.push_back(kernel_row(*frozen));
+            freeze_next(uid, arm + 1, std::move(done));
+        });
+}
+
+void Coordinator::carry_out(const core::Build& command) {
+    const auto* evaluation = find(command.evaluation);
+    const auto& row = kernels_[command.evaluation][command.arm];
+    auto json = parse_json(row.frozen);
+    auto frozen = json ? kernel::frozen_from_json(*json) : Result<kernel::Frozen>(pass(json));
+    if (evaluation == nullptr || !frozen) {
+        const auto detail = frozen ? std::string("gone") : frozen.error().text();
+        asio::post(parts_.executor, [this, command, detail, alive = alive_] {
+            if (*alive) handle(core::BuildFinished{command.evaluation, command.arm, false, detail});
+        });
+        return;
+    }
+    ProgressEvent event;
+    event.evaluation = command.evaluation;
+    event.phase = "build";
+    event.arm = evaluation->plan.arms[static_cast<std::size_t>(command.arm)].name;
+    const auto progress = [this, event, alive = alive_](const std::string& step, std::int64_t at, std::int64_t total) {
+        if (!*alive) return;
+        auto now = event;
+        now.step = step;
+        now.done = at;
+        now.total = total;
+        report_progress(now);
+    };
+    parts_.builder->build(
+        *frozen, evaluation->plan.experiment.limits.build, progress,
+        [this, command, alive = alive_](Result<kernel::Built> built) {
+            if (!*alive) return;
+            if (!built)
+                return handle(core::BuildFinished{command.evaluation, command.arm, false, built.error().text()});
+            auto& kernel = kernels_[command.evaluation][command.arm];
+            fill_built(kernel, *built);
+            const auto at = parts_.clock->wall().time_since_epoch().count();
+            handle(core::BuildFinished{command.evaluation, command.arm, true, {}},
+                   [&](store::Writer& writer) { return writer.set_kernel_built(kernel, at); });
+        });
+}
+
+void Coordinator::carry_out(const core::StopBuilder&) {
+    parts_.builder->stop();
+}
+
+// ---- boots ----
+
+msg::BootRequest Coordinator::boot_request(const core::Evaluation& evaluation, const core::Dispatch& command) const {
+    const auto& experiment = evaluation.plan.experiment;
+    const auto& arm = evaluation.plan.arms[static_cast<std::size_t>(command.arm)];
+    const auto& spec = experiment.arms[static_cast<std::size_t>(arm.kernel_of)];
+    const auto& kernel = kernels_.at(evaluation.uid).at(command.arm);
+    msg::BootRequest request;
+    request.attempt = command.attempt;
+    request.kernel = kernel.path;
+    request.modules = kernel.modules;
+    request.command_line = spec.kernel.command_line;
+    if (experiment.host.accel == HostSpec::Accel::kvm) request.accel = "kvm";
+    if (experiment.host.accel == HostSpec::Accel::tcg) request.accel = "tcg";
+    if (experiment.host.machine == HostSpec::Machine::microvm) request.machine = "microvm";
+    if (experiment.host.machine == HostSpec::Machine::q35) request.machine = "q35";
+    request.cpus = experiment.host.cpus;
+    request.memory_bytes = experiment.host.memory_bytes;
+    request.boot_limit_ns = experiment.limits.boot.count();
+    request.run_limit_ns = experiment.limits.run.count();
+    request.plan = boot_runs(evaluation.plan, command.block);
+    request.plan.drain_limit_ns = experiment.limits.run.count();
+    request.console_path = (parts_.paths.artifacts() / evaluation.uid / (command.attempt + ".console")).string();
+    return request;
+}
+
+void Coordinator::carry_out(const core::Dispatch& command) {
+    const auto* evaluation = find(command.evaluation);
+    if (evaluation == nullptr) return;
+    const auto request = boot_request(*evaluation, command);
+    std::error_code ignored;
+    Status ready = make_directories(fs::path(request.console_path).parent_path());
+    if (ready && !fs::exists(request.kernel, ignored))
+        ready = fail(Fault::infra, "the kernel image {} is gone", request.kernel);
+    if (!ready) {
+        asio::post(parts_.executor, [this, command, detail = ready.error().text(), alive = alive_] {
+            if (*alive) handle(core::AttemptFinished{command.attempt, msg::Outcome::infra_error, detail});
+        });
+        return;
+    }
+    pace_.dispatched(command.attempt, parts_.clock->wall());
+    parts_.host->boot(request);
+}
+
+void Coordinator::carry_out(const core::CancelAttempt& command) {
+    parts_.host->cancel(command.attempt);
+}
+
+// ---- looks ----
+
+void Coordinator::carry_out(const core::Analyse& command) {
+    asio::post(*pool_, [this, command, database = parts_.paths.database(), executor = parts_.executor,
+                        alive = std::weak_ptr<bool>(alive_)] {
+        auto result = std::make_shared<Result<LookResult>>(take_look(database, command.evaluation, command.look));
+        asio::post(executor, [this, command, result, alive] {
+            if (const auto here = alive.lock(); here && *here) analysed(command.evaluation, command.look, *result);
+        });
+    });
+}
+
+void Coordinator::analysed(const std::string& evaluation, int look, const Result<LookResult>& result) {
+    if (!result) return handle(core::LookFinished{evaluation, false, false, "analysis: " + result.error().text()});
+    const auto write = [&](store::Writer& writer) -> Status {
+        if (auto added = writer.add_comparisons(evaluation, look, result->rows); !added) return added;
+        return writer.set_verdict(evaluation, result->verdict);
+    };
+    handle(core::LookFinished{evaluation, true, result->decided, result->sentence}, write);
+}
+
+}  // namespace kab

@@ -1,0 +1,246 @@
+// Life of the coordinator, what the API asks, what the host tells. Commands: commands.cpp.
+#include "daemon/coordinator/coordinator.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "common/digest/sha256.h"
+#include "daemon/coordinator/restore.h"
+#include "daemon/coordinator/submit.h"
+#include "daemon/spec/experiment_json.h"
+
+namespace kab {
+
+Coordinator::Coordinator(Parts parts)
+    : parts_(std::move(parts)), uids_(*parts_.clock), inputs_(parts_.paths.state), deadline_(parts_.executor) {
+    pool_.emplace(1);
+}
+
+Coordinator::~Coordinator() {
+    stop();
+}
+
+Status Coordinator::start() {
+    auto rows = parts_.store->unfinished_evaluations();
+    if (!rows) return pass(rows);
+    for (const auto& row : *rows) {
+        auto tree = parts_.store->tree(row.uid);
+        if (!tree) return pass(tree);
+        auto evaluation = restore_evaluation(*tree);
+        if (!evaluation) return pass(evaluation);
+        auto kernels = parts_.store->kernels_of(row.uid);
+        if (!kernels) return pass(kernels);
+        for (std::size_t i = 0; i < kernels->size() && kernels->size() == tree->arms.size(); ++i)
+            kernels_[row.uid][static_cast<int>(i)] = (*kernels)[i];
+        spdlog::info("evaluation {} ({}) is taken up again: {}", row.uid, row.experiment, row.status);
+        state_.evaluations.push_back(std::move(*evaluation));
+    }
+    handle(core::Restarted{});
+    if (!stopped_) parts_.host->start(*this);
+    return {};
+}
+
+void Coordinator::stop() {
+    if (stopped_) return;
+    stopped_ = true;
+    *alive_ = false;
+    deadline_.cancel();
+    parts_.host->stop();
+    parts_.builder->stop();
+    pool_->join();
+}
+
+Result<std::string> Coordinator::submit(const Submission& submission) {
+    if (stopped_) return fail(Fault::conflict, "the daemon is stopping");
+    if (!submission.idempotency_key.empty()) {
+        auto known = parts_.store->evaluation_of_key(submission.idempotency_key);
+        if (!known) return pass(known);
+        if (*known) return **known;
+    }
+    auto experiment = experiment_from_json(submission.experiment);
+    if (!experiment) return pass(experiment);
+    const auto seed = experiment->decide.seed ? *experiment->decide.seed : random_seed();
+
+    core::Submitted event;
+    auto& evaluation = event.evaluation;
+    evaluation.uid = uids_.next();
+    evaluation.plan = make_plan(*experiment, seed);
+    evaluation.arms.resize(evaluation.plan.arms.size());
+    if (auto copied = inputs_.materialise(evaluation.uid, submission.inputs); !copied) {
+        inputs_.remove(evaluation.uid);
+        return pass(copied);
+    }
+    auto row = new_evaluation(evaluation.uid, submission, evaluation.plan, to_json(*experiment), parts_.agent_hash);
+    const auto uid = evaluation.uid;
+    const auto now = parts_.clock->wall().time_since_epoch().count();
+    handle(event, [&](store::Writer& writer) { return writer.add_evaluation(row, now); });
+    if (stopped_) return fail(Fault::io, "the evaluation could not be stored; see kabd's log");
+    return uid;
+}
+
+Status Coordinator::cancel(const std::string& uid) {
+    if (find(uid) == nullptr) {
+        auto row = parts_.store->find_evaluation(uid);
+        if (!row) return pass(row);
+        return fail(Fault::conflict, "evaluation {} has already ended ({})", uid, row->status);
+    }
+    handle(core::CancelRequested{uid});
+    return {};
+}
+
+Status Coordinator::put_blob(const std::string& sha256, const std::string& bytes) {
+    return inputs_.put(sha256, bytes);
+}
+
+std::vector<ProgressEvent> Coordinator::progress() const {
+    std::vector<ProgressEvent> all;
+    for (const auto& [uid, event] : progress_) all.push_back(event);
+    return all;
+}
+
+bool Coordinator::idle() const {
+    return state_.evaluations.empty();
+}
+
+void Coordinator::add_listener(Listener* listener) {
+    listeners_.insert(listener);
+}
+void Coordinator::remove_listener(Listener* listener) {
+    listeners_.erase(listener);
+}
+
+// ---- the host ----
+
+void Coordinator::host_up(const msg::Hello& hello) {
+    Json properties = hello.properties;
+    properties["build"] = hello.build;
+    store::HostRow row{
+        host_name_, host_name_, "qemu", "up", dump_json(properties), parts_.clock->wall().time_since_epoch().count()};
+    spdlog::info("host {} is up: {}", host_name_, row.properties);
+    handle(core::HostUp{}, [&](store::Writer& writer) { return writer.set_host(row); });
+}
+
+void Coordinator::host_lost(const std::string& detail) {
+    spdlog::warn("host {} is lost: {}", host_name_, detail);
+    store::HostRow row{host_name_,
+                       host_name_,
+                       "qemu",
+                       "down",
+                       dump_json(Json{{"detail", detail}}),
+                       parts_.clock->wall().time_since_epoch().count()};
+    handle(core::HostLost{detail}, [&](store::Writer& writer) { return writer.set_host(row); });
+}
+
+void Coordinator::boot_progress(const msg::BootProgress& progress) {
+    core::Boot* boot = nullptr;
+    const auto* evaluation = find_by_attempt(progress.attempt, boot);
+    if (evaluation == nullptr) return;
+    const auto outlook = pace_.outlook(*evaluation);
+    ProgressEvent event;
+    event.evaluation = evaluation->uid;
+    event.phase = "boot";
+    event.arm = evaluation->plan.arms[static_cast<std::size_t>(boot->arm)].name;
+    event.step = progress.phase;
+    event.done = progress.done;
+    event.total = progress.total;
+    event.block = outlook.block;
+    event.blocks = outlook.blocks;
+    event.boot = outlook.boots_done;
+    event.boots = outlook.boots;
+    event.left_ns = outlook.left.count();
+    report_progress(event);
+}
+
+void Coordinator::boot_hello(const msg::BootHello& hello) {
+    const auto& agent = hello.agent;
+    const Json environment{{"release", agent.release},
+                           {"version", agent.version},
+                           {"command_line", agent.command_line},
+                           {"cpu_model", agent.cpu_model},
+                           {"microcode", agent.microcode},
+                           {"cpus", agent.cpus},
+                           {"memory_bytes", agent.memory_bytes},
+                           {"clocksource", agent.clocksource},
+                           {"high_resolution_timers", agent.high_resolution_timers},
+                           {"governor", agent.governor},
+                           {"lock_kind", agent.lock_kind},
+                           {"mitigations", agent.mitigations},
+                           {"warnings", agent.warnings},
+                           {"agent", agent.build}};
+    const store::AttemptHello row{dump_json(environment), hello.accel,    hello.accel_reason,
+                                  hello.machine,          hello.emulator, hello.channel};
+    commit({}, [&](store::Writer& writer) { return writer.set_attempt_hello(hello.attempt, row); });
+}
+
+void Coordinator::run_finished(const msg::RunFinished& run) {
+    core::Boot* boot = nullptr;
+    const auto* evaluation = find_by_attempt(run.attempt, boot);
+    if (evaluation == nullptr) return;  // of an attempt that was given up: its samples would never count
+    const auto orders = boot_runs(evaluation->plan, evaluation->block->number).runs;
+    const auto order =
+        std::find_if(orders.begin(), orders.end(), [&](const msg::RunOrder& o) { return o.seq == run.seq; });
+    if (order == orders.end()) {
+        spdlog::error("attempt {}: run {} was never planned", run.attempt, run.seq);
+        return parts_.host->cancel(run.attempt);
+    }
+    store::NewRun row;
+    row.seq = run.seq;
+    row.workload = order->workload;
+    row.point = order->point;
+    row.iteration = order->iteration;
+    row.warmup = order->warmup;
+    row.counted = !order->counters.empty();
+    row.started_ns = run.started_ns;
+    for (const auto& s : run.samples) row.samples.push_back({s.metric, s.value, s.reason, s.enabled_ns, s.running_ns});
+    if (commit({}, [&](store::Writer& writer) { return writer.add_run(run.attempt, row); }))
+        parts_.host->acknowledge(run.attempt, run.seq);
+}
+
+void Coordinator::boot_finished(const msg::BootFinished& finished) {
+    AttemptReport report;
+    auto& end = report.end;
+    end.setup_ns = finished.setup_ns;
+    end.hello_ns = finished.hello_ns;
+    end.work_ns = finished.work_ns;
+    end.teardown_ns = finished.teardown_ns;
+    end.console_bytes = finished.console_bytes;
+    for (const auto& e : finished.console) report.events.push_back({e.kind, e.severity, e.signature, e.text, e.line});
+
+    core::Boot* boot = nullptr;
+    auto* evaluation = find_by_attempt(finished.attempt, boot);
+    if (evaluation != nullptr) {
+        const auto relative = fs::path(evaluation->uid) / (finished.attempt + ".console");
+        const auto console = parts_.paths.artifacts() / relative;
+        std::error_code ignored;
+        if (fs::exists(console, ignored)) {
+            end.console_path = relative.string();
+            if (auto hash = sha256_file(console)) end.console_sha256 = *hash;
+        }
+        const auto time = pace_.finished(finished.attempt, parts_.clock->wall());
+        if (finished.outcome == msg::Outcome::ok) pace_.boot_took(evaluation->uid, boot->arm, time);
+    }
+    reports_[finished.attempt] = std::move(report);
+    handle(core::AttemptFinished{finished.attempt, finished.outcome, finished.detail});
+    reports_.erase(finished.attempt);
+}
+
+core::Evaluation* Coordinator::find(const std::string& uid) {
+    for (auto& evaluation : state_.evaluations)
+        if (evaluation.uid == uid) return &evaluation;
+    return nullptr;
+}
+
+core::Evaluation* Coordinator::find_by_attempt(const std::string& attempt, core::Boot*& boot) {
+    for (auto& evaluation : state_.evaluations) {
+        if (!evaluation.block) continue;
+        for (auto& candidate : evaluation.block->boots) {
+            if (candidate.open_attempt != attempt) continue;
+            boot = &candidate;
+            return &evaluation;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace kab

@@ -1,0 +1,111 @@
+#pragma once
+// The thin shell around core::step: commits its transitions, then carries out its commands. Lives on
+// the daemon's single io_context thread; the store is written there too (a commit takes milliseconds,
+// and nothing a guest measures waits for it); only the analysis runs on a thread of its own.
+//
+// If a commit fails (disk full) memory and database no longer agree: `on_fatal` is called, the daemon
+// ends, and the next one goes on from what is in the database.
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/ids.h"
+#include "common/paths.h"
+#include "daemon/coordinator/builder.h"
+#include "daemon/coordinator/commit.h"
+#include "daemon/coordinator/core/step.h"
+#include "daemon/coordinator/inputs.h"
+#include "daemon/coordinator/pace.h"
+#include "daemon/coordinator/service.h"
+#include "daemon/host/host.h"
+#include "daemon/store/store.h"
+
+namespace kab {
+
+/// What a look came to: rows for the store and what the core must know.
+struct LookResult {
+    std::vector<store::ComparisonRow> rows;
+    std::string verdict, sentence;
+    bool decided = false;
+};
+
+class Coordinator final : public Service, public HostListener {
+  public:
+    struct Parts {
+        boost::asio::any_io_executor executor;
+        const Clock* clock = nullptr;
+        Paths paths;
+        store::Store* store = nullptr;  ///< read-write
+        Builder* builder = nullptr;
+        Host* host = nullptr;
+        std::string agent_hash;  ///< of the kab-agent that boots: part of the plan hash
+        std::function<void(const Error&)> on_fatal;
+    };
+    explicit Coordinator(Parts parts);
+    ~Coordinator() override;
+
+    /// Takes up what the database says is unfinished, and starts the host.
+    Status start();
+    /// Ends boots, builds and the host. Nothing is called back afterwards.
+    void stop();
+
+    Result<std::string> submit(const Submission& submission) override;
+    Status cancel(const std::string& uid) override;
+    Status put_blob(const std::string& sha256, const std::string& bytes) override;
+    std::vector<ProgressEvent> progress() const override;
+    bool idle() const override;
+    void add_listener(Listener* listener) override;
+    void remove_listener(Listener* listener) override;
+
+    void host_up(const msg::Hello& hello) override;
+    void host_lost(const std::string& detail) override;
+    void boot_progress(const msg::BootProgress& progress) override;
+    void boot_hello(const msg::BootHello& hello) override;
+    void run_finished(const msg::RunFinished& run) override;
+    void boot_finished(const msg::BootFinished& finished) override;
+
+  private:
+    using ExtraWrite = std::function<Status(store::Writer&)>;
+    /// Steps the core, commits (with `extra` in the same transaction) and carries out the commands.
+    void handle(const core::Event& event, const ExtraWrite& extra = {});
+    bool commit(const std::vector<core::Transition>& transitions, const ExtraWrite& extra);
+    void fatal(const Error& error);
+    void carry_out(const core::Freeze& command);
+    void carry_out(const core::Build& command);
+    void carry_out(const core::StopBuilder& command);
+    void carry_out(const core::Dispatch& command);
+    void carry_out(const core::CancelAttempt& command);
+    void carry_out(const core::Analyse& command);
+    void freeze_next(const std::string& evaluation, std::size_t arm, std::vector<store::KernelRow> done);
+    void analysed(const std::string& evaluation, int look, const Result<LookResult>& result);
+    void arm_timer();
+    void report_progress(const ProgressEvent& event);
+    core::Evaluation* find(const std::string& uid);
+    core::Evaluation* find_by_attempt(const std::string& attempt, core::Boot*& boot);
+    msg::BootRequest boot_request(const core::Evaluation& evaluation, const core::Dispatch& command) const;
+
+    Parts parts_;
+    UlidSource uids_;
+    Inputs inputs_;
+    core::State state_;
+    Pace pace_;
+    std::map<std::string, AttemptReport> reports_;                    ///< of attempts whose end is being decided
+    std::map<std::string, std::map<int, store::KernelRow>> kernels_;  ///< evaluation -> arm -> kernel
+    std::map<std::string, ProgressEvent> progress_;
+    std::set<Listener*> listeners_;
+    std::string host_name_ = "local";
+    boost::asio::steady_timer deadline_;
+    std::optional<boost::asio::thread_pool> pool_;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+    bool stopped_ = false;
+};
+
+}  // namespace kab

@@ -1,0 +1,145 @@
+// Scheduling: what can be started now. One evaluation at a time builds and boots (two at once would
+// disturb each other's measurements); inputs are frozen at once, whoever's turn it is.
+#include <algorithm>
+#include <cassert>
+
+#include "daemon/coordinator/core/machine.h"
+
+namespace kab::core {
+
+void Machine::advance() {
+    drop_finished();
+    advance_freezing();
+    // Ending one evaluation lets the next begin, so go on until nothing moves.
+    for (auto* evaluation = active(); evaluation != nullptr; evaluation = active()) {
+        const auto before = evaluation->status;
+        if (before == EvaluationStatus::building) advance_building(*evaluation);
+        if (evaluation->status == EvaluationStatus::running) advance_running(*evaluation);
+        if (evaluation->status == before || evaluation->status == EvaluationStatus::running) break;
+        drop_finished();
+    }
+    drop_finished();
+}
+
+void Machine::advance_freezing() {
+    if (!state_.builder.empty()) return;
+    for (auto& evaluation : state_.evaluations) {
+        if (evaluation.status != EvaluationStatus::queued || evaluation.frozen) continue;
+        set(evaluation, EvaluationStatus::freezing);
+        state_.builder = evaluation.uid;
+        command(Freeze{evaluation.uid});
+        return;
+    }
+}
+
+Evaluation* Machine::active() {
+    for (auto& evaluation : state_.evaluations)
+        if (evaluation.status == EvaluationStatus::building || evaluation.status == EvaluationStatus::running)
+            return &evaluation;
+    for (auto& evaluation : state_.evaluations) {
+        if (evaluation.status != EvaluationStatus::queued || !evaluation.frozen) continue;
+        set(evaluation, EvaluationStatus::building);
+        evaluation.started = now_;
+        return &evaluation;
+    }
+    return nullptr;
+}
+
+void Machine::advance_building(Evaluation& evaluation) {
+    if (!state_.builder.empty()) return;
+    for (std::size_t i = 0; i < evaluation.arms.size(); ++i) {
+        if (evaluation.arms[i].status != ArmStatus::pending) continue;
+        set(evaluation, static_cast<int>(i), ArmStatus::building);
+        state_.builder = evaluation.uid;
+        command(Build{evaluation.uid, static_cast<int>(i)});
+        return;
+    }
+    check_comparable(evaluation);
+    if (evaluation.status == EvaluationStatus::building)
+        set(evaluation, EvaluationStatus::running, "all kernels are built");
+}
+
+void Machine::advance_running(Evaluation& evaluation) {
+    if (evaluation.analysing) return;
+    if (!evaluation.block) {
+        start_block(evaluation, evaluation.blocks_complete + 1, 1);
+    } else if (evaluation.block->status == BlockStatus::running) {
+        const auto& boots = evaluation.block->boots;
+        if (std::all_of(boots.begin(), boots.end(), [](const Boot& b) { return b.status == BootStatus::done; }))
+            finish_block(evaluation);
+    }
+    if (evaluation.analysing || evaluation.status != EvaluationStatus::running) return;
+    if (evaluation.block->status == BlockStatus::complete) {
+        const auto look = static_cast<std::size_t>(evaluation.looks_done);
+        if (look < evaluation.plan.looks.size() && evaluation.blocks_complete == evaluation.plan.looks[look]) {
+            evaluation.analysing = true;
+            command(Analyse{evaluation.uid, evaluation.looks_done});
+            return;
+        }
+        start_block(evaluation, evaluation.blocks_complete + 1, 1);
+    }
+    dispatch_next(evaluation);
+}
+
+void Machine::start_block(Evaluation& evaluation, int number, int repetition) {
+    Block block;
+    block.number = number;
+    block.repetition = repetition;
+    block.started = now_;
+    out_.transitions.emplace_back(AddBlock{evaluation.uid, number, repetition});
+    int position = 0;
+    for (const int arm : block_order(evaluation.plan, number)) {
+        if (evaluation.arms[static_cast<std::size_t>(arm)].status != ArmStatus::ready) continue;
+        Boot boot;
+        boot.uid = new_uid_();
+        boot.arm = arm;
+        boot.position = ++position;
+        out_.transitions.emplace_back(AddBoot{evaluation.uid, number, repetition,
+                                              evaluation.plan.arms[static_cast<std::size_t>(arm)].name, position,
+                                              boot.uid});
+        block.boots.push_back(boot);
+    }
+    evaluation.block = std::move(block);
+}
+
+void Machine::dispatch_next(Evaluation& evaluation) {
+    if (!state_.host_up || !state_.host_attempt.empty()) return;
+    for (auto& boot : evaluation.block->boots) {
+        if (boot.status != BootStatus::pending) continue;
+        const std::string attempt = new_uid_();
+        boot.open_attempt = attempt;
+        ++boot.attempts;
+        set(boot, BootStatus::running);
+        out_.transitions.emplace_back(AddAttempt{boot.uid, attempt, boot.attempts});
+        state_.host_attempt = attempt;
+        command(Dispatch{evaluation.uid, boot.uid, attempt, evaluation.block->number, boot.arm});
+        return;
+    }
+}
+
+void Machine::finish_block(Evaluation& evaluation) {
+    set_block(evaluation, BlockStatus::complete);
+    ++evaluation.blocks_complete;
+}
+
+void Machine::repeat_block(Evaluation& evaluation, const std::string& why) {
+    const int number = evaluation.block->number;
+    const int repetition = evaluation.block->repetition;
+    // The open attempt's boot must stay known until the host lets go of it.
+    for (auto& boot : evaluation.block->boots) {
+        if (boot.open_attempt.empty()) continue;
+        out_.transitions.emplace_back(FinishAttempt{boot.open_attempt, msg::Outcome::cancelled, why, false});
+        command(CancelAttempt{boot.open_attempt});
+        boot.open_attempt.clear();
+    }
+    for (auto& boot : evaluation.block->boots)
+        if (boot.status != BootStatus::done) set(boot, BootStatus::done, "cancelled", why);
+    if (repetition >= max_repetitions) {
+        return end(evaluation, EvaluationStatus::failed,
+                   fmt::format("block {} was {} {} times; raise limits.block", number, why, repetition));
+    }
+    set_block(evaluation, BlockStatus::excluded, why);
+    start_block(evaluation, number, repetition + 1);
+}
+
+}  // namespace kab::core

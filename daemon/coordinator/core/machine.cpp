@@ -1,0 +1,230 @@
+// Events: what happened, and what it means. The scheduling is in advance.cpp.
+#include "daemon/coordinator/core/machine.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace kab::core {
+namespace {
+
+bool ended(EvaluationStatus status) {
+    return status == EvaluationStatus::done || status == EvaluationStatus::failed ||
+           status == EvaluationStatus::cancelled;
+}
+
+}  // namespace
+
+void Machine::on(const Submitted& event) {
+    state_.evaluations.push_back(event.evaluation);
+}
+
+void Machine::on(const Restarted&) {
+    state_.host_attempt.clear();
+    state_.builder.clear();
+    for (auto& evaluation : state_.evaluations) {
+        // What was under way in the previous life is asked for again.
+        if (evaluation.status == EvaluationStatus::freezing)
+            set(evaluation, EvaluationStatus::queued, "the coordinator was restarted");
+        for (std::size_t arm = 0; arm < evaluation.arms.size(); ++arm)
+            if (evaluation.arms[arm].status == ArmStatus::building)
+                set(evaluation, static_cast<int>(arm), ArmStatus::pending, "the coordinator was restarted");
+        if (!evaluation.block) continue;
+        for (auto& boot : evaluation.block->boots) {
+            if (boot.open_attempt.empty()) continue;
+            AttemptFinished lost{boot.open_attempt, msg::Outcome::infra_error, "lost with the coordinator"};
+            attempt_ended(evaluation, boot, lost, true);
+        }
+    }
+}
+
+void Machine::on(const FreezeFinished& event) {
+    if (state_.builder == event.evaluation) state_.builder.clear();
+    auto* evaluation = find(event.evaluation);
+    if (evaluation == nullptr || evaluation->status != EvaluationStatus::freezing) return;
+    if (!event.ok) return end(*evaluation, EvaluationStatus::failed, event.detail);
+    evaluation->frozen = true;
+    set(*evaluation, EvaluationStatus::queued, "inputs frozen");
+}
+
+void Machine::on(const BuildFinished& event) {
+    if (state_.builder == event.evaluation) state_.builder.clear();
+    auto* evaluation = find(event.evaluation);
+    if (evaluation == nullptr || evaluation->status != EvaluationStatus::building) return;
+    set(*evaluation, event.arm, event.ok ? ArmStatus::ready : ArmStatus::failed, event.detail);
+}
+
+void Machine::on(const AttemptFinished& event) {
+    if (state_.host_attempt == event.attempt) state_.host_attempt.clear();
+    Evaluation* evaluation = nullptr;
+    Boot* boot = nullptr;
+    if (find_attempt(event.attempt, evaluation, boot)) attempt_ended(*evaluation, *boot, event, false);
+}
+
+void Machine::on(const HostUp&) {
+    state_.host_up = true;
+}
+
+void Machine::on(const HostLost& event) {
+    state_.host_up = false;
+    if (state_.host_attempt.empty()) return;
+    on(AttemptFinished{state_.host_attempt, msg::Outcome::infra_error, event.detail});
+}
+
+void Machine::on(const LookFinished& event) {
+    auto* evaluation = find(event.evaluation);
+    if (evaluation == nullptr || !evaluation->analysing) return;
+    evaluation->analysing = false;
+    if (evaluation->status != EvaluationStatus::running) return;
+    if (!event.ok) return end(*evaluation, EvaluationStatus::failed, event.detail);
+    ++evaluation->looks_done;
+    const bool cap = evaluation->looks_done >= static_cast<int>(evaluation->plan.looks.size());
+    if (event.decided || cap) end(*evaluation, EvaluationStatus::done, event.detail);
+}
+
+void Machine::on(const CancelRequested& event) {
+    auto* evaluation = find(event.evaluation);
+    if (evaluation == nullptr || ended(evaluation->status)) return;
+    end(*evaluation, EvaluationStatus::cancelled, "cancelled by request");
+}
+
+void Machine::on(const Tick&) {
+    for (auto& evaluation : state_.evaluations) {
+        if (evaluation.status != EvaluationStatus::running) continue;
+        const auto& limits = evaluation.plan.experiment.limits;
+        if (evaluation.started && now_ >= *evaluation.started + limits.evaluation) {
+            end(evaluation, EvaluationStatus::failed,
+                fmt::format("limits.evaluation was reached after {} blocks", evaluation.blocks_complete));
+        } else if (evaluation.block && evaluation.block->status == BlockStatus::running &&
+                   now_ >= evaluation.block->started + limits.block) {
+            repeat_block(evaluation, "interrupted: limits.block was reached");
+        }
+    }
+}
+
+void Machine::attempt_ended(Evaluation& evaluation, Boot& boot, const AttemptFinished& event, bool lost) {
+    out_.transitions.emplace_back(FinishAttempt{event.attempt, event.outcome, event.detail, lost});
+    boot.open_attempt.clear();
+    const bool block_over = evaluation.block->status != BlockStatus::running;
+    if (ended(evaluation.status) || block_over) {
+        set(boot, BootStatus::done, to_string(event.outcome), event.detail);
+        return;
+    }
+    switch (event.outcome) {
+        case msg::Outcome::ok:
+            out_.transitions.emplace_back(AcceptAttempt{boot.uid, event.attempt});
+            evaluation.arms[static_cast<std::size_t>(boot.arm)].failures_in_a_row = 0;
+            set(boot, BootStatus::done, "ok");
+            break;
+        case msg::Outcome::infra_error:
+        case msg::Outcome::cancelled:
+            if (lost) return set(boot, BootStatus::pending, {}, event.detail);
+            if (++boot.infra_errors < max_infra_errors) return set(boot, BootStatus::pending, {}, event.detail);
+            set(boot, BootStatus::done, to_string(event.outcome), event.detail);
+            end(evaluation, EvaluationStatus::failed,
+                fmt::format("{} attempts at one boot failed for want of infrastructure; the last: {}",
+                            boot.infra_errors, event.detail));
+            break;
+        case msg::Outcome::boot_failure:
+        case msg::Outcome::kernel_crash:
+        case msg::Outcome::hang:
+        case msg::Outcome::workload_error: boot_failed(evaluation, boot, event); break;
+    }
+}
+
+void Machine::boot_failed(Evaluation& evaluation, Boot& boot, const AttemptFinished& event) {
+    set(boot, BootStatus::done, to_string(event.outcome), event.detail);
+    auto& arm = evaluation.arms[static_cast<std::size_t>(boot.arm)];
+    if (++arm.failures_in_a_row < max_failures_in_a_row || arm.status != ArmStatus::ready) return;
+    stop_arm(evaluation, boot.arm,
+             fmt::format("{} boots in a row failed; the last: {}: {}", arm.failures_in_a_row, to_string(event.outcome),
+                         event.detail));
+}
+
+void Machine::stop_arm(Evaluation& evaluation, int arm, const std::string& detail) {
+    set(evaluation, arm, ArmStatus::stopped, detail);
+    // Its pending boot of this block will not come either.
+    for (auto& boot : evaluation.block->boots)
+        if (boot.arm == arm && boot.status == BootStatus::pending) set(boot, BootStatus::done, "cancelled", detail);
+    check_comparable(evaluation);
+}
+
+void Machine::check_comparable(Evaluation& evaluation) {
+    const auto& arms = evaluation.plan.arms;
+    const auto ready = [&](std::size_t i) { return evaluation.arms[i].status == ArmStatus::ready; };
+    bool any = false;
+    for (std::size_t i = 0; i < arms.size(); ++i) {
+        if (arms[i].against.empty() || arms[i].control || !ready(i)) continue;
+        for (std::size_t j = 0; j < arms.size(); ++j) any = any || (arms[j].name == arms[i].against && ready(j));
+    }
+    if (any) return;
+    std::string names;
+    for (std::size_t i = 0; i < arms.size(); ++i)
+        if (!ready(i) && !arms[i].control) names += (names.empty() ? "" : ", ") + arms[i].name;
+    end(evaluation, EvaluationStatus::failed, "nothing is left to compare: stopped or failed: " + names);
+}
+
+void Machine::end(Evaluation& evaluation, EvaluationStatus status, const std::string& detail) {
+    if (evaluation.block && evaluation.block->status == BlockStatus::running) {
+        set_block(evaluation, BlockStatus::excluded, detail);
+        for (auto& boot : evaluation.block->boots) {
+            if (!boot.open_attempt.empty()) command(CancelAttempt{boot.open_attempt});
+            if (boot.status == BootStatus::pending) set(boot, BootStatus::done, "cancelled", detail);
+        }
+    }
+    if (state_.builder == evaluation.uid) command(StopBuilder{});
+    set(evaluation, status, detail);
+}
+
+Evaluation* Machine::find(const std::string& uid) {
+    for (auto& evaluation : state_.evaluations)
+        if (evaluation.uid == uid) return &evaluation;
+    return nullptr;
+}
+
+bool Machine::find_attempt(const std::string& attempt, Evaluation*& evaluation, Boot*& boot) {
+    if (attempt.empty()) return false;
+    for (auto& one : state_.evaluations) {
+        if (!one.block) continue;
+        for (auto& candidate : one.block->boots) {
+            if (candidate.open_attempt != attempt) continue;
+            evaluation = &one;
+            boot = &candidate;
+            return true;
+        }
+    }
+    return false;
+}
+
+void Machine::set(Evaluation& evaluation, EvaluationStatus to, const std::string& detail) {
+    out_.transitions.emplace_back(SetEvaluation{evaluation.uid, evaluation.status, to, detail});
+    evaluation.status = to;
+}
+
+void Machine::set(Evaluation& evaluation, int arm, ArmStatus to, const std::string& detail) {
+    auto& state = evaluation.arms[static_cast<std::size_t>(arm)];
+    const auto& name = evaluation.plan.arms[static_cast<std::size_t>(arm)].name;
+    out_.transitions.emplace_back(SetArm{evaluation.uid, name, state.status, to, detail});
+    state.status = to;
+}
+
+void Machine::set(Boot& boot, BootStatus to, const std::string& outcome, const std::string& detail) {
+    out_.transitions.emplace_back(SetBoot{boot.uid, boot.status, to, outcome, detail});
+    boot.status = to;
+}
+
+void Machine::set_block(Evaluation& evaluation, BlockStatus to, const std::string& detail) {
+    auto& block = *evaluation.block;
+    out_.transitions.emplace_back(SetBlock{evaluation.uid, block.number, block.repetition, block.status, to, detail});
+    block.status = to;
+}
+
+void Machine::drop_finished() {
+    std::erase_if(state_.evaluations, [&](const Evaluation& evaluation) {
+        if (!ended(evaluation.status) || state_.builder == evaluation.uid) return false;
+        if (!evaluation.block) return true;
+        return std::none_of(evaluation.block->boots.begin(), evaluation.block->boots.end(),
+                            [](const Boot& boot) { return !boot.open_attempt.empty(); });
+    });
+}
+
+}  // namespace kab::core

@@ -1,0 +1,71 @@
+#pragma once
+// What the coordinator knows about unfinished evaluations. Rebuilt from the store at a restart.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "daemon/plan/plan.h"
+#include "protocol/messages.h"
+
+namespace kab::core {
+
+/// Attempts at one boot that may end in infra-error before the evaluation fails.
+inline constexpr int max_infra_errors = 3;
+/// Boots of one arm that may end in a kernel fault one after the other before the arm is stopped.
+inline constexpr int max_failures_in_a_row = 3;
+/// Times one block may be booted whole before the evaluation fails.
+inline constexpr int max_repetitions = 3;
+
+enum class EvaluationStatus { queued, freezing, building, running, done, failed, cancelled };
+enum class ArmStatus { pending, building, ready, failed, stopped };
+enum class BlockStatus { running, complete, excluded };
+enum class BootStatus { pending, running, done };
+const char* to_string(EvaluationStatus status);
+const char* to_string(ArmStatus status);
+const char* to_string(BlockStatus status);
+const char* to_string(BootStatus status);
+
+struct Arm {
+    ArmStatus status = ArmStatus::pending;
+    int failures_in_a_row = 0;
+};
+
+struct Boot {
+    std::string uid;
+    int arm = 0;  ///< index into plan.arms
+    int position = 0;
+    BootStatus status = BootStatus::pending;
+    int attempts = 0;          ///< made so far
+    int infra_errors = 0;      ///< of those, counted against the bound
+    std::string open_attempt;  ///< uid; empty when none is under way
+};
+
+struct Block {
+    int number = 0, repetition = 1;
+    BlockStatus status = BlockStatus::running;
+    WallTime started;
+    std::vector<Boot> boots;
+};
+
+struct Evaluation {
+    std::string uid;
+    EvaluationStatus status = EvaluationStatus::queued;
+    bool frozen = false;  ///< every arm has its kernel's key
+    Plan plan;
+    std::vector<Arm> arms;       ///< as plan.arms
+    std::optional<Block> block;  ///< the present one
+    int blocks_complete = 0;
+    int looks_done = 0;
+    bool analysing = false;
+    std::optional<WallTime> started;  ///< when it left the queue
+};
+
+struct State {
+    std::vector<Evaluation> evaluations;  ///< unfinished, oldest first
+    bool host_up = false;
+    std::string host_attempt;  ///< what the host is busy with; empty when free
+    std::string builder;       ///< uid of the evaluation that kab-build works for; empty when free
+};
+
+}  // namespace kab::core

@@ -1,0 +1,144 @@
+#pragma once
+// The coordinator's decisions, as one pure function:
+//
+//     step(state, event, now) -> transitions + commands
+//
+// The shell (daemon/coordinator) first commits the transitions to the store in one transaction, then
+// carries out the commands. After a crash the state is rebuilt from the store and Restarted is the first
+// event. No Asio, no SQL, no clock, no randomness but the given source of names.
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "daemon/coordinator/core/state.h"
+
+namespace kab::core {
+
+// ---- events ----
+struct Submitted {
+    Evaluation evaluation;
+};
+/// The first event of a life: attempts left open by the previous one are lost.
+struct Restarted {};
+struct FreezeFinished {
+    std::string evaluation;
+    bool ok = false;
+    std::string detail;  ///< the error
+};
+struct BuildFinished {
+    std::string evaluation;
+    int arm = 0;
+    bool ok = false;
+    std::string detail;
+};
+struct AttemptFinished {
+    std::string attempt;
+    msg::Outcome outcome = msg::Outcome::infra_error;
+    std::string detail;
+};
+struct HostUp {};
+struct HostLost {
+    std::string detail;
+};
+struct LookFinished {
+    std::string evaluation;
+    bool ok = false;       ///< the analysis could be made
+    bool decided = false;  ///< nothing more to learn
+    std::string detail;    ///< the sentence, or the error
+};
+struct CancelRequested {
+    std::string evaluation;
+};
+/// Time passed: deadlines are looked at.
+struct Tick {};
+
+using Event = std::variant<Submitted, Restarted, FreezeFinished, BuildFinished, AttemptFinished, HostUp, HostLost,
+                           LookFinished, CancelRequested, Tick>;
+
+// ---- transitions: what the store must record, in order ----
+struct SetEvaluation {
+    std::string evaluation;
+    EvaluationStatus from, to;
+    std::string detail;
+};
+struct SetArm {
+    std::string evaluation, arm;
+    ArmStatus from, to;
+    std::string detail;
+};
+struct AddBlock {
+    std::string evaluation;
+    int number = 0, repetition = 1;
+};
+struct SetBlock {
+    std::string evaluation;
+    int number = 0, repetition = 1;
+    BlockStatus from, to;
+    std::string detail;
+};
+struct AddBoot {
+    std::string evaluation;
+    int number = 0, repetition = 1;
+    std::string arm;
+    int position = 0;
+    std::string uid;
+};
+struct SetBoot {
+    std::string uid;
+    BootStatus from, to;
+    std::string outcome, detail;
+};
+struct AddAttempt {
+    std::string boot, uid;
+    int number = 1;
+};
+/// The end of an attempt; the shell adds the timings and the console it got from the host.
+struct FinishAttempt {
+    std::string uid;
+    msg::Outcome outcome;
+    std::string detail;
+    bool lost = false;
+};
+struct AcceptAttempt {
+    std::string boot, attempt;
+};
+
+using Transition =
+    std::variant<SetEvaluation, SetArm, AddBlock, SetBlock, AddBoot, SetBoot, AddAttempt, FinishAttempt, AcceptAttempt>;
+
+// ---- commands: what the shell does after the commit ----
+struct Freeze {
+    std::string evaluation;
+};
+struct Build {
+    std::string evaluation;
+    int arm = 0;
+};
+struct StopBuilder {};
+struct Dispatch {
+    std::string evaluation, boot, attempt;
+    int block = 0, arm = 0;
+};
+struct CancelAttempt {
+    std::string attempt;
+};
+struct Analyse {
+    std::string evaluation;
+    int look = 0;  ///< from 0
+};
+
+using Command = std::variant<Freeze, Build, StopBuilder, Dispatch, CancelAttempt, Analyse>;
+
+struct Step {
+    std::vector<Transition> transitions;
+    std::vector<Command> commands;
+};
+
+/// Changes `state` as if the transitions were committed. `new_uid` names boots and attempts.
+Step step(State& state, const Event& event, WallTime now, const std::function<std::string()>& new_uid);
+
+/// When Tick is wanted next; nullopt when no deadline runs.
+std::optional<WallTime> next_deadline(const State& state);
+
+}  // namespace kab::core

@@ -1,0 +1,39 @@
+#pragma once
+// Files handed over by content: the blob folder, and the private copy an evaluation is frozen from.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/paths.h"
+#include "common/result.h"
+#include "daemon/coordinator/service.h"
+#include "daemon/kernel/kernel.h"
+#include "daemon/spec/experiment.h"
+
+namespace kab {
+
+class Inputs {
+  public:
+    explicit Inputs(const fs::path& state) : blobs_(state / "blobs"), frozen_(state / "inputs") {}
+
+    /// Fault::usage when the bytes are not what the name says.
+    Status put(const std::string& sha256, const std::string& bytes) const;
+
+    /// Copies the blobs of `files` to a folder of the evaluation's own, each under the last parts of its path.
+    /// Fault::conflict names a blob that was not uploaded.
+    Status materialise(const std::string& evaluation, const std::vector<InputFile>& files) const;
+
+    /// Where a file of the experiment was put; a directory with a series keeps its shape.
+    fs::path place(const std::string& evaluation, const fs::path& original) const;
+
+    /// The request for one arm's kernel, its files replaced by the private copies.
+    kernel::Request request(const std::string& evaluation, const KernelSpec& spec) const;
+
+    /// After freezing the copies are not needed: their text is part of the frozen kernels.
+    void remove(const std::string& evaluation) const;
+
+  private:
+    fs::path blobs_, frozen_;
+};
+
+}  // namespace kab

@@ -1,0 +1,71 @@
+#include "daemon/coordinator/submit.h"
+
+#include <algorithm>
+
+#include "common/digest/sha256.h"
+#include "common/workload_catalog.h"
+#include "daemon/spec/experiment_json.h"
+
+namespace kab {
+namespace {
+
+store::NewMetric metric_row(const std::string& workload, const std::string& name) {
+    const auto info = find_metric(workload, name);
+    return {workload, name, std::string(info.unit), to_string(info.better), to_string(info.scale)};
+}
+
+void add_metrics(const WorkloadSpec& workload, std::vector<store::NewMetric>& metrics) {
+    const auto add = [&](const std::string& name) {
+        const auto row = metric_row(workload.workload, name);
+        const auto same = [&](const store::NewMetric& m) { return m.workload == row.workload && m.name == row.name; };
+        if (std::none_of(metrics.begin(), metrics.end(), same)) metrics.push_back(row);
+    };
+    if (const auto* info = find_workload(workload.workload))
+        for (const auto& metric : info->metrics) add(std::string(metric.name));
+    if (workload.counters.empty()) return;
+    for (const auto& metric : counter_run_metrics()) add(std::string(metric.name));
+    for (const auto& counter : workload.counters) add(counter);
+}
+
+}  // namespace
+
+std::string point_label(const WorkloadSpec& workload, const Parameters& point) {
+    std::string label;
+    for (const auto& [name, values] : workload.sweep)
+        label += (label.empty() ? "" : " ") + fmt::format("{}={}", name, point.at(name));
+    return label;
+}
+
+store::NewEvaluation new_evaluation(const std::string& uid, const Submission& submission, const Plan& plan,
+                                    const Json& experiment, const std::string& agent_hash) {
+    store::NewEvaluation row;
+    row.uid = uid;
+    row.experiment = plan.experiment.name;
+    row.question = plan.experiment.question;
+    row.spec_text = submission.spec_text;
+    row.spec_hash = sha256_hex(submission.spec_text);
+    row.plan_text = canonical_text(plan);
+    row.experiment_json = dump_json(experiment);
+    row.seed = plan.seed;
+    row.idempotency_key = submission.idempotency_key;
+
+    Sha256 hash;
+    hash.field(row.plan_text).field(row.experiment_json).field(agent_hash).field(KAB_VERSION);
+    for (const auto& input : submission.inputs) hash.field(input.path).field(input.sha256);
+    row.plan_hash = hash.hex();
+
+    for (const auto& arm : plan.arms) {
+        const auto& spec = plan.experiment.arms[static_cast<std::size_t>(arm.kernel_of)];
+        for (const auto& json : experiment.at("arms"))
+            if (json.at("name") == spec.name) row.arms.push_back({arm.name, arm.against, arm.control, dump_json(json)});
+    }
+    for (const auto& workload : plan.experiment.workloads) {
+        std::int64_t number = 0;
+        for (const auto& point : workload.points())
+            row.points.push_back({workload.workload, number++, point_label(workload, point), dump_json(Json(point))});
+        add_metrics(workload, row.metrics);
+    }
+    return row;
+}
+
+}  // namespace kab

@@ -1,0 +1,154 @@
+#include "daemon/host/local_host.h"
+
+#include <algorithm>
+#include <boost/asio/write.hpp>
+#include <chrono>
+
+namespace kab {
+namespace asio = boost::asio;
+
+LocalHost::LocalHost(asio::any_io_executor executor, fs::path program)
+    : executor_(executor), program_(std::move(program)), restart_(executor) {}
+
+LocalHost::~LocalHost() {
+    stop();
+}
+
+void LocalHost::start(HostListener& listener) {
+    listener_ = &listener;
+    spawn();
+}
+
+void LocalHost::stop() {
+    listener_ = nullptr;
+    ++life_;
+    restart_.cancel();
+    child_.reset();
+}
+
+void LocalHost::spawn() {
+    ProcessSpec spec;
+    spec.program = program_.string();
+    spec.supervised = false;  // it ends at EOF on its stdin, and supervises what it starts
+    spec.in = ProcessSpec::Input::pipe;
+    spec.out = Output::pipe();
+    spec.err = Output::inherit();
+    frames_ = {};
+    outbox_.clear();
+    writing_ = up_ = false;
+    ++life_;
+    auto child = ChildProcess::start(executor_, spec);
+    if (!child) return lost("kab-host cannot be started: " + child.error().text());
+    child_ = std::move(*child);
+    child_->async_wait([](const Result<ExitStatus>&) {});  // reaps; the end is seen as EOF on its stdout
+    msg::Hello hello;
+    hello.role = "kabd";
+    hello.build = KAB_VERSION;
+    send(hello);
+    read_more();
+}
+
+void LocalHost::read_more() {
+    const auto life = life_;
+    child_->out()->async_read_some(asio::buffer(buffer_),
+                                   [this, life](const boost::system::error_code& error, std::size_t size) {
+                                       if (life != life_) return;
+                                       if (error) return lost("the connection to kab-host ended: " + error.message());
+                                       received(size);
+                                   });
+}
+
+void LocalHost::received(std::size_t size) {
+    const auto life = life_;
+    frames_.push({buffer_.data(), size});
+    for (;;) {
+        auto payload = frames_.pop();
+        if (!payload) return lost("kab-host: " + payload.error().text());
+        if (!*payload) break;
+        auto message = msg::decode(**payload);
+        Status status;
+        if (message)
+            status = handle(*message);
+        else
+            status = pass(message);
+        if (life != life_) return;  // the listener stopped us
+        if (!status) return lost("kab-host: " + status.error().text());
+    }
+    read_more();
+}
+
+Status LocalHost::handle_hello(const msg::Hello& hello) {
+    if (hello.major != msg::protocol_major) {
+        return fail(Fault::protocol, "speaks protocol {}.{}, kabd speaks {}.{}; install the same version of both",
+                    hello.major, hello.minor, msg::protocol_major, msg::protocol_minor);
+    }
+    up_ = true;
+    failures_ = 0;
+    listener_->host_up(hello);
+    return {};
+}
+
+Status LocalHost::handle(const msg::Message& message) {
+    if (const auto* hello = std::get_if<msg::Hello>(&message)) return handle_hello(*hello);
+    if (!up_) return fail(Fault::protocol, "the first message was not hello");
+    if (const auto* progress = std::get_if<msg::BootProgress>(&message))
+        listener_->boot_progress(*progress);
+    else if (const auto* guest = std::get_if<msg::BootHello>(&message))
+        listener_->boot_hello(*guest);
+    else if (const auto* run = std::get_if<msg::RunFinished>(&message))
+        listener_->run_finished(*run);
+    else if (const auto* finished = std::get_if<msg::BootFinished>(&message))
+        listener_->boot_finished(*finished);
+    else
+        return fail(Fault::protocol, "a message that only kabd may send");
+    return {};
+}
+
+void LocalHost::boot(const msg::BootRequest& request) {
+    send(request);
+}
+
+void LocalHost::cancel(const std::string& attempt) {
+    send(msg::CancelBoot{attempt});
+}
+
+void LocalHost::acknowledge(const std::string& attempt, std::int64_t seq) {
+    send(msg::SampleAck{attempt, seq});
+}
+
+void LocalHost::send(const msg::Message& message) {
+    if (!child_) return;
+    outbox_.push_back(frame(msg::encode(message)));
+    if (!writing_) write_more();
+}
+
+void LocalHost::write_more() {
+    if (outbox_.empty()) return;
+    writing_ = true;
+    const auto life = life_;
+    asio::async_write(*child_->in(), asio::buffer(outbox_.front()),
+                      [this, life](const boost::system::error_code& error, std::size_t) {
+                          if (life != life_) return;
+                          writing_ = false;
+                          // A broken pipe shows as EOF on the reading side too, which reports it.
+                          if (error) return;
+                          outbox_.pop_front();
+                          write_more();
+                      });
+}
+
+void LocalHost::lost(const std::string& detail) {
+    ++life_;
+    const auto life = life_;
+    child_.reset();
+    // At once the first time, then 1, 2, 4 ... 60 seconds.
+    const auto pause = failures_ == 0 ? 0 : std::min(60, 1 << std::min(failures_ - 1, 6));
+    ++failures_;
+    restart_.expires_after(std::chrono::seconds(pause));
+    restart_.async_wait([this, life](const boost::system::error_code& error) {
+        if (!error && life == life_ && listener_ != nullptr) spawn();
+    });
+    if (listener_ != nullptr) listener_->host_lost(detail);
+}
+
+}  // namespace kab

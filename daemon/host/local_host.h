@@ -1,0 +1,50 @@
+#pragma once
+// kab-host on this machine, as a child that speaks over a pipe. If it dies it is started again, at
+// once the first time and then with a growing pause (up to a minute).
+#include <array>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+
+#include "common/process/child.h"
+#include "daemon/host/host.h"
+#include "protocol/framing.h"
+
+namespace kab {
+
+class LocalHost final : public Host {
+  public:
+    /// `program`: path of kab-host. The executor's loop must be single-threaded.
+    LocalHost(boost::asio::any_io_executor executor, fs::path program);
+    ~LocalHost() override;
+
+    void start(HostListener& listener) override;
+    void boot(const msg::BootRequest& request) override;
+    void cancel(const std::string& attempt) override;
+    void acknowledge(const std::string& attempt, std::int64_t seq) override;
+    void stop() override;
+
+  private:
+    void spawn();
+    void read_more();
+    void received(std::size_t size);
+    Status handle(const msg::Message& message);
+    Status handle_hello(const msg::Hello& hello);
+    void send(const msg::Message& message);
+    void write_more();
+    void lost(const std::string& detail);
+
+    boost::asio::any_io_executor executor_;
+    fs::path program_;
+    HostListener* listener_ = nullptr;
+    std::unique_ptr<ChildProcess> child_;
+    FrameReader frames_;
+    std::array<char, 65536> buffer_{};
+    std::deque<std::string> outbox_;
+    bool writing_ = false, up_ = false;
+    boost::asio::steady_timer restart_;
+    int failures_ = 0;
+    std::uint64_t life_ = 0;  ///< counts children, so that a late callback of an old one is ignored
+};
+
+}  // namespace kab
