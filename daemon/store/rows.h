@@ -91,6 +91,7 @@ struct EvaluationTree {
     EvaluationRow evaluation;
     std::vector<ArmRow> arms;
     std::vector<NewPoint> points;
+    std::vector<NewMetric> metrics;
     std::vector<BlockRow> blocks;
     std::vector<BootRow> boots;
     std::vector<AttemptRow> attempts;
@@ -110,6 +111,12 @@ struct NewRun {
     bool warmup = false, counted = false;
     std::int64_t started_ns = 0;
     std::vector<NewSample> samples;
+};
+
+struct NewProfileSymbol {
+    std::string symbol, caller;  ///< caller: a declared group it is attributed to; may be empty
+    std::int64_t samples = 0;
+    double share = 0;  ///< of all samples of the run, 0..1
 };
 
 struct AttemptHello {
@@ -142,7 +149,7 @@ struct SampleRow {
 };
 
 struct ComparisonRow {
-    std::int64_t look = 0, n = 0;
+    std::int64_t look = 0, n = 0;                       ///< look: from 0
     std::string arm, against, workload, point, metric;  ///< point "*": the mean over a sweep
     bool primary = false, material = false, fragile = false;
     std::optional<double> estimate, low, high, level, sd, t, df, p, p_adjusted, p_rank, p_equivalence, detectable;
@@ -152,7 +159,7 @@ struct ComparisonRow {
 struct BootReport {  ///< v_boot: one accepted or failed boot with its environment
     std::string uid, arm, outcome, detail, accel, accel_reason, machine, emulator, channel, environment, console_path,
         host;
-    std::int64_t block = 0, repetition = 1, position = 0, attempts = 0;
+    std::int64_t block = 0, repetition = 1, position = 0, attempts = 0, lost_attempts = 0;
     std::int64_t setup_ns = 0, hello_ns = 0, work_ns = 0, teardown_ns = 0;
     std::string block_status;
 };

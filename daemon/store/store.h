@@ -52,7 +52,8 @@ class Store {
     Result<std::vector<HostRow>> hosts() const;
 
     /// Any one SELECT (or WITH, EXPLAIN, PRAGMA that reads) for `kab query`; values as text, NULL absent. Only with
-    /// read_only.
+    /// read_only. Fault::usage with SQLite's message and the place in the text; also for more than `max_rows`;
+    /// Fault::timeout after a minute.
     struct Table {
         std::vector<std::string> columns;
         std::vector<std::string> types;  ///< of the first row: integer, real, text, blob, null
@@ -62,6 +63,8 @@ class Store {
 
     /// Folds the WAL into the file (on shutdown and when it grows past its bound).
     Status checkpoint();
+    /// Size of the write-ahead log; a reader that stays keeps it from being folded in.
+    std::int64_t wal_bytes() const;
     struct Impl;
 
   private:
@@ -91,15 +94,17 @@ class Writer {
                     const std::string& detail, std::int64_t at);
     Status add_attempt(const std::string& boot_uid, const std::string& uid, std::int64_t number,
                        const std::string& host,
-                       std::int64_t at);  ///< status "dispatched"
+                       std::int64_t at);  ///< status "dispatched"; `host` is the name of one set by set_host
     Status set_attempt_hello(const std::string& uid, const AttemptHello& hello);
     /// Idempotent: a seq that is already there is left as it is.
     Status add_run(const std::string& attempt_uid, const NewRun& run);
+    Status add_profile(const std::string& attempt_uid, std::int64_t seq, const std::vector<NewProfileSymbol>& symbols);
     Status finish_attempt(const std::string& uid, const AttemptEnd& end, const std::vector<NewConsoleEvent>& events,
                           std::int64_t at);  ///< "dispatched" -> "finished"
-    /// boot.accepted_attempt: NULL -> this attempt. The one act that makes samples count.
+    /// boot.accepted_attempt: NULL -> this attempt. The one act that makes samples count (once the block is complete,
+    /// and if the attempt ended ok). Again with the same attempt: success.
     Status accept_attempt(const std::string& boot_uid, const std::string& attempt_uid);
-    /// Replaces nothing: rows of another look stay. Also sets evaluation.looks_done.
+    /// Rows of another look stay. `look` counts from 0 as stats::Input::look; sets evaluation.looks_done to look + 1.
     Status add_comparisons(const std::string& evaluation, std::int64_t look, const std::vector<ComparisonRow>& rows);
     Status set_host(const HostRow& host);
 

@@ -1,0 +1,128 @@
+// Store: reading kernels, samples, verdicts, boots and events.
+#include "daemon/store/impl.h"
+
+namespace kab::store {
+namespace {
+
+#define KAB_KERNEL_COLUMNS                                                                                          \
+    "kernel.id, kernel.key, kernel.origin, kernel.base_commit, kernel.tree, kernel.release, kernel.config_hash, "   \
+    "kernel.toolchain, kernel.patches, kernel.frozen, kernel.path, kernel.format, kernel.image_hash, "              \
+    "kernel.code_signature, kernel.compiler, kernel.modules, kernel.log_path, kernel.config_path, kernel.wall_ns, " \
+    "kernel.cpu_ns, kernel.objects, kernel.built_at FROM kernel "
+
+void read_kernel(const Statement& s, KernelRow& row) {
+    s.read(row.id, row.key, row.origin, row.base_commit, row.tree, row.release, row.config_hash, row.toolchain,
+           row.patches, row.frozen, row.path, row.format, row.image_hash, row.code_signature, row.compiler, row.modules,
+           row.log_path, row.config_path, row.wall_ns, row.cpu_ns, row.objects, row.built_at);
+}
+
+}  // namespace
+
+Result<std::vector<KernelRow>> Store::kernels_of(const std::string& evaluation_uid) const {
+    auto query = impl_->database->statement("read the evaluation's kernels",
+                                            "SELECT " KAB_KERNEL_COLUMNS
+                                            "JOIN arm ON arm.kernel_id = kernel.id "
+                                            "JOIN evaluation ON evaluation.id = arm.evaluation_id "
+                                            "WHERE evaluation.uid = ? ORDER BY arm.position");
+    return collect<KernelRow>(query.bind(evaluation_uid), read_kernel);
+}
+
+Result<std::vector<KernelRow>> Store::kernels() const {
+    auto query = impl_->database->statement("read the kernels", "SELECT " KAB_KERNEL_COLUMNS "ORDER BY kernel.id DESC");
+    return collect<KernelRow>(query, read_kernel);
+}
+
+Result<std::optional<KernelRow>> Store::kernel(const std::string& key) const {
+    auto query = impl_->database->statement("read the kernel", "SELECT " KAB_KERNEL_COLUMNS "WHERE kernel.key = ?");
+    const auto found = query.bind(key).next();
+    if (!found) return pass(found);
+    if (!*found) return std::optional<KernelRow>();
+    KernelRow row;
+    read_kernel(query, row);
+    return std::optional<KernelRow>(std::move(row));
+}
+
+Result<std::vector<SampleRow>> Store::samples(const std::string& evaluation_uid) const {
+    auto query =
+        impl_->database->statement("read the samples",
+                                   "SELECT arm, workload, point, metric, unit, better, scale, control, warmup, kind = "
+                                   "'counted', block, iteration, "
+                                   "position, value, reason, enabled_ns, running_ns FROM v_sample WHERE evaluation = ? "
+                                   "ORDER BY block, position, seq, metric");
+    return collect<SampleRow>(query.bind(evaluation_uid), [](const Statement& s, SampleRow& row) {
+        s.read(row.arm, row.workload, row.point, row.metric, row.unit, row.better, row.scale, row.control, row.warmup,
+               row.counted, row.block, row.iteration, row.position, row.value, row.reason, row.enabled_ns,
+               row.running_ns);
+    });
+}
+
+Result<std::vector<ComparisonRow>> Store::comparisons(const std::string& evaluation_uid) const {
+    auto query = impl_->database->statement(
+        "read the comparisons",
+        "SELECT comparison.look, comparison.n, arm.name, against.name, comparison.workload, comparison.point, "
+        "comparison.metric, comparison.is_primary, comparison.material, comparison.fragile, comparison.estimate, "
+        "comparison.low, comparison.high, comparison.level, comparison.sd, comparison.t, comparison.df, comparison.p, "
+        "comparison.p_adjusted, comparison.p_rank, comparison.p_equivalence, comparison.detectable, "
+        "comparison.verdict, "
+        "comparison.reason FROM comparison JOIN evaluation ON evaluation.id = comparison.evaluation_id "
+        "JOIN arm ON arm.id = comparison.arm_id JOIN arm AS against ON against.id = comparison.against_id "
+        "WHERE evaluation.uid = ? AND comparison.look = evaluation.looks_done - 1 ORDER BY comparison.id");
+    return collect<ComparisonRow>(query.bind(evaluation_uid), [](const Statement& s, ComparisonRow& row) {
+        s.read(row.look, row.n, row.arm, row.against, row.workload, row.point, row.metric, row.primary, row.material,
+               row.fragile, row.estimate, row.low, row.high, row.level, row.sd, row.t, row.df, row.p, row.p_adjusted,
+               row.p_rank, row.p_equivalence, row.detectable, row.verdict, row.reason);
+    });
+}
+
+Result<std::vector<BootReport>> Store::boots(const std::string& evaluation_uid) const {
+    auto query = impl_->database->statement(
+        "read the boots",
+        "SELECT boot, arm, outcome, detail, accel, accel_reason, machine, emulator, channel, environment, "
+        "console_path, "
+        "host, block, repetition, position, attempts, lost_attempts, setup_ns, hello_ns, work_ns, teardown_ns, "
+        "block_status FROM v_boot WHERE evaluation = ? AND status = 'done' ORDER BY block, repetition, position");
+    return collect<BootReport>(query.bind(evaluation_uid), [](const Statement& s, BootReport& row) {
+        s.read(row.uid, row.arm, row.outcome, row.detail, row.accel, row.accel_reason, row.machine, row.emulator,
+               row.channel, row.environment, row.console_path, row.host, row.block, row.repetition, row.position,
+               row.attempts, row.lost_attempts, row.setup_ns, row.hello_ns, row.work_ns, row.teardown_ns,
+               row.block_status);
+    });
+}
+
+Result<std::vector<ConsoleEventRow>> Store::console_events(const std::string& evaluation_uid) const {
+    // One row a signature of an arm, with its first text: min() picks the row that the bare columns come from.
+    auto query = impl_->database->statement(
+        "read the console events",
+        "SELECT arm.name, console_event.kind, console_event.severity, console_event.signature, console_event.text, "
+        "block.number, console_event.line, count(DISTINCT boot.id), min(console_event.id) AS first_id "
+        "FROM console_event JOIN attempt ON attempt.id = console_event.attempt_id JOIN boot ON boot.id = "
+        "attempt.boot_id "
+        "JOIN arm ON arm.id = boot.arm_id JOIN block ON block.id = boot.block_id "
+        "JOIN evaluation ON evaluation.id = block.evaluation_id WHERE evaluation.uid = ? "
+        "GROUP BY arm.id, console_event.kind, console_event.signature ORDER BY arm.position, first_id");
+    return collect<ConsoleEventRow>(query.bind(evaluation_uid), [](const Statement& s, ConsoleEventRow& row) {
+        s.read(row.arm, row.kind, row.severity, row.signature, row.text, row.block, row.line, row.boots);
+    });
+}
+
+Result<std::vector<TransitionRow>> Store::transitions(std::int64_t after, int limit) const {
+    auto query = impl_->database->statement(
+        "read the transitions",
+        "SELECT transition.seq, transition.at, coalesce(evaluation.uid, ''), transition.object, transition.name, "
+        "transition.from_status, transition.to_status, transition.detail FROM transition "
+        "LEFT JOIN evaluation ON evaluation.id = transition.evaluation_id WHERE transition.seq > ? "
+        "ORDER BY transition.seq LIMIT ?");
+    return collect<TransitionRow>(query.bind(after, std::int64_t{limit}), [](const Statement& s, TransitionRow& row) {
+        s.read(row.seq, row.at, row.evaluation, row.object, row.name, row.from, row.to, row.detail);
+    });
+}
+
+Result<std::vector<HostRow>> Store::hosts() const {
+    auto query = impl_->database->statement(
+        "read the hosts", "SELECT uid, name, kind, status, properties, last_seen_at FROM host ORDER BY name");
+    return collect<HostRow>(query, [](const Statement& s, HostRow& row) {
+        s.read(row.uid, row.name, row.kind, row.status, row.properties, row.last_seen_at);
+    });
+}
+
+}  // namespace kab::store
