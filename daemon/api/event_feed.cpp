@@ -20,7 +20,7 @@ EventHub::~EventHub() {
     service_.remove_listener(this);
 }
 
-void EventHub::transitions_committed(std::int64_t /*last_seq*/) {
+void EventHub::transitions_committed() {
     for (auto* feed : feeds_) feed->transitions_committed();
 }
 

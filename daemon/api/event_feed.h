@@ -22,7 +22,7 @@ class EventHub final : public Listener {
     EventHub(const EventHub&) = delete;
     EventHub& operator=(const EventHub&) = delete;
 
-    void transitions_committed(std::int64_t last_seq) override;
+    void transitions_committed() override;
     void progress(const ProgressEvent& event) override;
 
   private:

@@ -87,7 +87,7 @@ bool Coordinator::commit(const std::vector<core::Transition>& transitions, const
         return false;
     }
     if (!transitions.empty())
-        for (auto* listener : std::set<Listener*>(listeners_)) listener->transitions_committed(0);
+        for (auto* listener : std::set<Listener*>(listeners_)) listener->transitions_committed();
     return true;
 }
 

@@ -13,7 +13,11 @@
 namespace kab {
 
 Coordinator::Coordinator(Parts parts)
-    : parts_(std::move(parts)), uids_(*parts_.clock), inputs_(parts_.paths.state), deadline_(parts_.executor) {
+    : parts_(std::move(parts)),
+      uids_(*parts_.clock),
+      inputs_(parts_.paths.state),
+      deadline_(parts_.executor),
+      lock_timer_(parts_.executor) {
     pool_.emplace(1);
 }
 
@@ -46,6 +50,7 @@ void Coordinator::stop() {
     stopped_ = true;
     *alive_ = false;
     deadline_.cancel();
+    lock_timer_.cancel();
     parts_.host->stop();
     parts_.builder->stop();
     pool_->join();
@@ -93,6 +98,10 @@ Status Coordinator::put_blob(const std::string& sha256, const std::string& bytes
     return inputs_.put(sha256, bytes);
 }
 
+bool Coordinator::has_blob(const std::string& sha256) const {
+    return inputs_.has(sha256);
+}
+
 std::vector<ProgressEvent> Coordinator::progress() const {
     std::vector<ProgressEvent> all;
     for (const auto& [uid, event] : progress_) all.push_back(event);
@@ -123,6 +132,7 @@ void Coordinator::host_up(const msg::Hello& hello) {
 
 void Coordinator::host_lost(const std::string& detail) {
     spdlog::warn("host {} is lost: {}", host_name_, detail);
+    lock_.reset();
     store::HostRow row{host_name_,
                        host_name_,
                        "qemu",
@@ -198,6 +208,7 @@ void Coordinator::run_finished(const msg::RunFinished& run) {
 }
 
 void Coordinator::boot_finished(const msg::BootFinished& finished) {
+    lock_.reset();
     AttemptReport report;
     auto& end = report.end;
     end.setup_ns = finished.setup_ns;

@@ -18,6 +18,7 @@
 
 #include "common/clock.h"
 #include "common/ids.h"
+#include "common/machine_lock.h"
 #include "common/paths.h"
 #include "daemon/coordinator/builder.h"
 #include "daemon/coordinator/commit.h"
@@ -46,7 +47,8 @@ class Coordinator final : public Service, public HostListener {
         store::Store* store = nullptr;  ///< read-write
         Builder* builder = nullptr;
         Host* host = nullptr;
-        std::string agent_hash;  ///< of the kab-agent that boots: part of the plan hash
+        std::string agent_hash;    ///< of the kab-agent that boots: part of the plan hash
+        bool machine_lock = true;  ///< boots exclude builds and boots of other daemons (common/machine_lock.h)
         std::function<void(const Error&)> on_fatal;
     };
     explicit Coordinator(Parts parts);
@@ -60,6 +62,7 @@ class Coordinator final : public Service, public HostListener {
     Result<std::string> submit(const Submission& submission) override;
     Status cancel(const std::string& uid) override;
     Status put_blob(const std::string& sha256, const std::string& bytes) override;
+    bool has_blob(const std::string& sha256) const override;
     std::vector<ProgressEvent> progress() const override;
     bool idle() const override;
     void add_listener(Listener* listener) override;
@@ -86,6 +89,8 @@ class Coordinator final : public Service, public HostListener {
     void carry_out(const core::Analyse& command);
     void freeze_next(const std::string& evaluation, std::size_t arm, std::vector<store::KernelRow> done);
     void analysed(const std::string& evaluation, int look, const Result<LookResult>& result);
+    void boot_when_alone(const msg::BootRequest& request);
+    void give_up_lock(const std::string& attempt, msg::Outcome outcome, const std::string& detail);
     void arm_timer();
     void report_progress(const ProgressEvent& event);
     core::Evaluation* find(const std::string& uid);
@@ -103,6 +108,10 @@ class Coordinator final : public Service, public HostListener {
     std::set<Listener*> listeners_;
     std::string host_name_ = "local";
     boost::asio::steady_timer deadline_;
+    std::optional<MachineLock> lock_;             ///< held while a boot is under way
+    std::optional<MachineLockQueue> lock_queue_;  ///< waiting to be alone on this machine
+    boost::asio::steady_timer lock_timer_;
+    std::string waiting_attempt_;  ///< the attempt that waits for the lock
     std::optional<boost::asio::thread_pool> pool_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
     bool stopped_ = false;

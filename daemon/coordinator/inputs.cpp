@@ -29,6 +29,11 @@ Status Inputs::put(const std::string& sha256, const std::string& bytes) const {
     return write_file(blobs_ / sha256, bytes);
 }
 
+bool Inputs::has(const std::string& sha256) const {
+    std::error_code ignored;
+    return is_sha256(sha256) && fs::exists(blobs_ / sha256, ignored);
+}
+
 fs::path Inputs::place(const std::string& evaluation, const fs::path& original) const {
     return frozen_ / evaluation / original.relative_path();
 }

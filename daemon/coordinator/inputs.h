@@ -19,6 +19,8 @@ class Inputs {
     /// Fault::usage when the bytes are not what the name says.
     Status put(const std::string& sha256, const std::string& bytes) const;
 
+    bool has(const std::string& sha256) const;
+
     /// Copies the blobs of `files` to a folder of the evaluation's own, each under the last parts of its path.
     /// Fault::conflict names a blob that was not uploaded.
     Status materialise(const std::string& evaluation, const std::vector<InputFile>& files) const;

@@ -43,7 +43,7 @@ struct ProgressEvent {
 class Listener {
   public:
     virtual ~Listener() = default;
-    virtual void transitions_committed(std::int64_t last_seq) = 0;
+    virtual void transitions_committed() = 0;
     virtual void progress(const ProgressEvent& event) = 0;
 };
 
