@@ -1,0 +1,251 @@
+// The coordinator's decisions, driven event by event without a store, a host or a clock.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "daemon/coordinator/core/step.h"
+
+namespace kab::core {
+namespace {
+
+Experiment two_arms() {
+    Experiment experiment;
+    experiment.name = "test";
+    experiment.arms = {{"base", {}, ""}, {"patched", {}, "base"}};
+    WorkloadSpec workload;
+    workload.workload = "ipcns-exit";
+    workload.with = {{"children", 10}, {"concurrency", 0}};
+    experiment.workloads = {workload};
+    experiment.decide.primary = "ipcns-exit/elapsed";
+    experiment.decide.looks = {2, 4};
+    return experiment;
+}
+
+class CoreTest : public testing::Test {
+  protected:
+    Evaluation make(const std::string& uid, const Experiment& experiment = two_arms()) {
+        Evaluation evaluation;
+        evaluation.uid = uid;
+        evaluation.plan = make_plan(experiment, 7);
+        evaluation.arms.resize(evaluation.plan.arms.size());
+        return evaluation;
+    }
+
+    Step send(const Event& event) {
+        auto out = step(state_, event, clock_.wall(), [this] { return "uid" + std::to_string(++names_); });
+        for (const auto& t : out.transitions) transitions_.push_back(t);
+        return out;
+    }
+
+    template <class T>
+    static const T* only(const Step& out) {
+        const T* found = nullptr;
+        for (const auto& command : out.commands)
+            if (const auto* one = std::get_if<T>(&command)) {
+                EXPECT_EQ(found, nullptr) << "more than one such command";
+                found = one;
+            }
+        return found;
+    }
+
+    template <class T>
+    std::vector<T> all() const {
+        std::vector<T> found;
+        for (const auto& t : transitions_)
+            if (const auto* one = std::get_if<T>(&t)) found.push_back(*one);
+        return found;
+    }
+
+    EvaluationStatus last_status(const std::string& uid) const {
+        auto status = EvaluationStatus::queued;
+        for (const auto& t : all<SetEvaluation>())
+            if (t.evaluation == uid) status = t.to;
+        return status;
+    }
+
+    /// Submits, freezes, builds: the evaluation runs and its first boot is dispatched.
+    Step start(const std::string& uid, const Experiment& experiment = two_arms()) {
+        send(HostUp{});
+        send(Submitted{make(uid, experiment)});
+        auto out = send(FreezeFinished{uid, true, {}});
+        for (const auto* build = only<Build>(out); build != nullptr; build = only<Build>(out))
+            out = send(BuildFinished{uid, build->arm, true, {}});
+        return out;
+    }
+
+    State state_;
+    ManualClock clock_;
+    std::vector<Transition> transitions_;
+    int names_ = 0;
+};
+
+TEST_F(CoreTest, FreezesAtOnceThenBuildsEveryArmBeforeTheFirstBoot) {
+    send(HostUp{});
+    auto out = send(Submitted{make("E")});
+    ASSERT_NE(only<Freeze>(out), nullptr);
+    EXPECT_EQ(only<Build>(out), nullptr);
+    out = send(FreezeFinished{"E", true, {}});
+    const auto arms = state_.evaluations.front().plan.arms.size();
+    for (std::size_t i = 0; i < arms; ++i) {
+        const auto* build = only<Build>(out);
+        ASSERT_NE(build, nullptr);
+        EXPECT_EQ(build->arm, static_cast<int>(i));
+        EXPECT_EQ(only<Dispatch>(out), nullptr);
+        out = send(BuildFinished{"E", build->arm, true, {}});
+    }
+    EXPECT_NE(only<Dispatch>(out), nullptr);
+}
+
+TEST_F(CoreTest, BootsEveryArmOncePerBlockAndLooksOnlyAtPlannedLooks) {
+    auto out = start("E");
+    const auto arms = state_.evaluations.front().plan.arms.size();
+    std::vector<int> booted;
+    for (const auto* boot = only<Dispatch>(out); boot != nullptr; boot = only<Dispatch>(out)) {
+        booted.push_back(boot->arm);
+        out = send(AttemptFinished{boot->attempt, msg::Outcome::ok, {}});
+    }
+    // Two blocks, then a look and no boot.
+    EXPECT_EQ(booted.size(), 2 * arms);
+    for (std::size_t block = 0; block < 2; ++block)
+        for (std::size_t arm = 0; arm < arms; ++arm)
+            EXPECT_EQ(std::count(booted.begin() + static_cast<long>(block * arms),
+                                 booted.begin() + static_cast<long>((block + 1) * arms), static_cast<int>(arm)),
+                      1);
+    const auto* analyse = only<Analyse>(out);
+    ASSERT_NE(analyse, nullptr);
+    EXPECT_EQ(analyse->look, 0);
+    out = send(LookFinished{"E", true, false, "go on"});
+    EXPECT_NE(only<Dispatch>(out), nullptr);
+}
+
+TEST_F(CoreTest, StopsAtTheLookThatDecides) {
+    auto out = start("E");
+    for (const auto* boot = only<Dispatch>(out); boot != nullptr; boot = only<Dispatch>(out))
+        out = send(AttemptFinished{boot->attempt, msg::Outcome::ok, {}});
+    send(LookFinished{"E", true, true, "decided"});
+    EXPECT_EQ(last_status("E"), EvaluationStatus::done);
+    EXPECT_TRUE(state_.evaluations.empty());
+}
+
+TEST_F(CoreTest, EndsAtTheCapEvenWhenNothingIsDecided) {
+    auto out = start("E");
+    for (int look = 0; look < 2; ++look) {
+        for (const auto* boot = only<Dispatch>(out); boot != nullptr; boot = only<Dispatch>(out))
+            out = send(AttemptFinished{boot->attempt, msg::Outcome::ok, {}});
+        out = send(LookFinished{"E", true, false, "open"});
+    }
+    EXPECT_EQ(last_status("E"), EvaluationStatus::done);
+}
+
+TEST_F(CoreTest, RetriesInfrastructureFaultsWithABound) {
+    auto out = start("E");
+    for (int i = 1; i < max_infra_errors; ++i) {
+        const auto boot = *only<Dispatch>(out);
+        out = send(AttemptFinished{boot.attempt, msg::Outcome::infra_error, "no memory"});
+        ASSERT_NE(only<Dispatch>(out), nullptr);
+        EXPECT_EQ(only<Dispatch>(out)->boot, boot.boot);
+    }
+    send(AttemptFinished{only<Dispatch>(out)->attempt, msg::Outcome::infra_error, "no memory"});
+    EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
+    EXPECT_NE(all<SetEvaluation>().back().detail.find("no memory"), std::string::npos);
+}
+
+TEST_F(CoreTest, NeverRetriesAKernelFault) {
+    auto out = start("E");
+    const auto first = *only<Dispatch>(out);
+    out = send(AttemptFinished{first.attempt, msg::Outcome::kernel_crash, "Oops"});
+    ASSERT_NE(only<Dispatch>(out), nullptr);
+    EXPECT_NE(only<Dispatch>(out)->boot, first.boot);
+    EXPECT_TRUE(all<AcceptAttempt>().empty());
+}
+
+TEST_F(CoreTest, StopsAnArmWhoseBootsKeepFailingAndSaysSo) {
+    auto out = start("E");
+    for (const auto* boot = only<Dispatch>(out); boot != nullptr; boot = only<Dispatch>(out)) {
+        const bool patched = boot->arm == 1;
+        out = send(AttemptFinished{boot->attempt, patched ? msg::Outcome::kernel_crash : msg::Outcome::ok, "Oops"});
+        if (only<Analyse>(out) != nullptr) out = send(LookFinished{"E", true, false, {}});
+    }
+    EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
+    const auto arms = all<SetArm>();
+    EXPECT_EQ(arms.back().arm, "patched");
+    EXPECT_EQ(arms.back().to, ArmStatus::stopped);
+}
+
+TEST_F(CoreTest, AFailedBuildEndsTheEvaluationWhenNothingIsLeftToCompare) {
+    send(HostUp{});
+    send(Submitted{make("E")});
+    auto out = send(FreezeFinished{"E", true, {}});
+    for (const auto* build = only<Build>(out); build != nullptr; build = only<Build>(out))
+        out = send(BuildFinished{"E", build->arm, build->arm != 1, "ipc/namespace.c:3: error"});
+    EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
+    EXPECT_EQ(only<Dispatch>(out), nullptr);
+}
+
+TEST_F(CoreTest, AFailedFreezeEndsTheEvaluationWithItsReason) {
+    send(Submitted{make("E")});
+    send(FreezeFinished{"E", false, "patch does not apply"});
+    EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
+    EXPECT_EQ(all<SetEvaluation>().back().detail, "patch does not apply");
+}
+
+TEST_F(CoreTest, CancelStopsTheBootAndForgetsTheEvaluationOnlyWhenTheHostLetGo) {
+    auto out = start("E");
+    const auto attempt = only<Dispatch>(out)->attempt;
+    out = send(CancelRequested{"E"});
+    ASSERT_NE(only<CancelAttempt>(out), nullptr);
+    EXPECT_EQ(only<CancelAttempt>(out)->attempt, attempt);
+    EXPECT_EQ(last_status("E"), EvaluationStatus::cancelled);
+    EXPECT_EQ(state_.evaluations.size(), 1U);
+    send(AttemptFinished{attempt, msg::Outcome::cancelled, {}});
+    EXPECT_TRUE(state_.evaluations.empty());
+}
+
+TEST_F(CoreTest, ABlockOverItsLimitIsBootedAgainWholeUnderTheSameNumber) {
+    auto out = start("E");
+    const auto attempt = only<Dispatch>(out)->attempt;
+    clock_.advance(std::chrono::hours(1));
+    out = send(Tick{});
+    EXPECT_EQ(only<CancelAttempt>(out)->attempt, attempt);
+    ASSERT_EQ(all<AddBlock>().size(), 2U);
+    EXPECT_EQ(all<AddBlock>().back().number, 1);
+    EXPECT_EQ(all<AddBlock>().back().repetition, 2);
+    EXPECT_EQ(only<Dispatch>(out), nullptr) << "the host is still busy";
+    out = send(AttemptFinished{attempt, msg::Outcome::cancelled, {}});
+    EXPECT_NE(only<Dispatch>(out), nullptr);
+}
+
+TEST_F(CoreTest, OnlyOneEvaluationBootsAtATime) {
+    auto out = start("E");
+    send(Submitted{make("F")});
+    const auto second = send(FreezeFinished{"F", true, {}});
+    EXPECT_EQ(only<Build>(second), nullptr);
+    out = send(CancelRequested{"E"});
+    EXPECT_NE(only<Build>(out), nullptr);
+    EXPECT_EQ(only<Build>(out)->evaluation, "F");
+}
+
+TEST_F(CoreTest, AfterARestartALostAttemptIsTriedAgainAndNotCounted) {
+    auto out = start("E");
+    for (int life = 0; life < 3 * max_infra_errors; ++life) {
+        const auto boot = only<Dispatch>(out)->boot;
+        state_.host_up = false;
+        send(Restarted{});
+        out = send(HostUp{});
+        ASSERT_NE(only<Dispatch>(out), nullptr);
+        EXPECT_EQ(only<Dispatch>(out)->boot, boot);
+    }
+    EXPECT_EQ(last_status("E"), EvaluationStatus::running);
+}
+
+TEST_F(CoreTest, ALostHostIsAnInfrastructureFaultOfItsBoot) {
+    start("E");
+    auto out = send(HostLost{"kab-host died"});
+    EXPECT_EQ(only<Dispatch>(out), nullptr);
+    EXPECT_EQ(all<FinishAttempt>().back().outcome, msg::Outcome::infra_error);
+    out = send(HostUp{});
+    EXPECT_NE(only<Dispatch>(out), nullptr);
+}
+
+}  // namespace
+}  // namespace kab::core
