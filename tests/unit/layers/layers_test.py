@@ -43,7 +43,7 @@ ONLY_IN = {
 }
 # Folders that must stay free of event loops.
 PURE = ("daemon/spec", "daemon/stats", "daemon/plan", "daemon/store", "daemon/report", "daemon/coordinator/core",
-        "agent/host/console", "protocol", "daemon/kernel")
+        "agent/host/console", "protocol")
 
 
 def sources():
