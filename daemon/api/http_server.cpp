@@ -1,8 +1,6 @@
 #include "daemon/api/http_server.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/asio/local/stream_protocol.hpp>
@@ -15,7 +13,7 @@
 #include <optional>
 #include <set>
 
-#include "protocol/api/socket_address.h"
+#include "daemon/api/listen_socket.h"
 
 namespace kab::api {
 namespace {
@@ -298,40 +296,6 @@ void Session::wait_for_more() {
     });
 }
 
-// ---- listening ----
-
-/// Removes what a dead process left. Fault::conflict when somebody answers there.
-Status clear_stale(const fs::path& path, const SocketAddress& address) {
-    struct stat info {};
-    if (::lstat(path.c_str(), &info) != 0)
-        return errno == ENOENT ? Status() : Status(fail_errno(errno, "stat " + path.native()));
-    if (!S_ISSOCK(info.st_mode))
-        return fail(Fault::io, "{} is in the way of the daemon's socket: move it away", path.native());
-    UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!probe) return fail_errno(errno, "socket");
-    const Local::endpoint endpoint(address.text());
-    if (::connect(probe.get(), endpoint.data(), static_cast<socklen_t>(endpoint.size())) == 0 || errno == EAGAIN)
-        return fail(Fault::conflict, "another daemon answers on {}", path.native());
-    if (errno != ECONNREFUSED) return fail_errno(errno, "connect " + path.native());
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail_errno(errno, "remove " + path.native());
-    return {};
-}
-
-Result<UniqueFd> bind_socket(const fs::path& path, unsigned mode) {
-    const auto address = SocketAddress::of(path);
-    if (!address) return pass(address);
-    if (auto cleared = clear_stale(path, *address); !cleared) return pass(cleared);
-    UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket) return fail_errno(errno, "socket");
-    // Linux gives the file the mode that the socket has before bind: there is no moment with another one.
-    if (::fchmod(socket.get(), mode) != 0) return fail_errno(errno, "chmod of the socket");
-    const Local::endpoint endpoint(address->text());
-    if (::bind(socket.get(), endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0)
-        return fail_errno(errno, "bind " + path.native());
-    if (::listen(socket.get(), SOMAXCONN) != 0) return fail_errno(errno, "listen on " + path.native());
-    return socket;
-}
-
 }  // namespace
 
 void HttpServer::State::accept() {
@@ -372,7 +336,7 @@ HttpServer::~HttpServer() {
 }
 
 Status HttpServer::listen(const fs::path& socket, unsigned mode) {
-    auto bound = bind_socket(socket, mode);
+    auto bound = listen_socket(socket, mode);
     if (!bound) return pass(bound);
     error_code error;
     state_->acceptor.assign(Local(), bound->get(), error);
