@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "daemon/spec": {"common", "protocol"},
     "daemon/stats": {"common"},
     "daemon/plan": {"common", "protocol", "daemon/spec", "daemon/stats"},
-    "daemon/store": {"common"},
+    "daemon/store": {"common", "common/digest"},
     "daemon/kernel": {"common", "common/digest", "common/process", "protocol"},
     "daemon/builder": {"common", "daemon/kernel"},
     "daemon/host": {"common", "common/process", "protocol"},
