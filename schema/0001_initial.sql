@@ -112,7 +112,7 @@ CREATE TABLE host (
     uid          TEXT    NOT NULL UNIQUE CHECK (uid <> ''),
     name         TEXT    NOT NULL UNIQUE CHECK (name <> ''),
     kind         TEXT    NOT NULL CHECK (kind <> ''),
-    status       TEXT    NOT NULL CHECK (status <> ''),
+    status       TEXT    NOT NULL CHECK (status IN ('up', 'down')),
     properties   TEXT    NOT NULL DEFAULT '{}' CHECK (json_valid(properties)),
     last_seen_at INTEGER NOT NULL
 ) STRICT;
@@ -137,7 +137,7 @@ CREATE TABLE boot (
     uid                 TEXT    NOT NULL UNIQUE CHECK (length(uid) = 26),
     block_id            INTEGER NOT NULL REFERENCES block (id),
     arm_id              INTEGER NOT NULL REFERENCES arm (id),
-    position            INTEGER NOT NULL CHECK (position >= 0),
+    position            INTEGER NOT NULL CHECK (position >= 1),
     status              TEXT    NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'running', 'done')),
     outcome             TEXT    CHECK (outcome IN ('ok', 'boot-failure', 'kernel-crash', 'hang', 'workload-error',
                                                    'infra-error', 'cancelled')),

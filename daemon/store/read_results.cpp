@@ -1,4 +1,8 @@
 // Store: reading kernels, samples, verdicts, boots and events.
+#include <algorithm>
+
+#include <algorithm>
+
 #include "daemon/store/impl.h"
 
 namespace kab::store {
@@ -14,6 +18,15 @@ void read_kernel(const Statement& s, KernelRow& row) {
     s.read(row.id, row.key, row.origin, row.base_commit, row.tree, row.release, row.config_hash, row.toolchain,
            row.patches, row.frozen, row.path, row.format, row.image_hash, row.code_signature, row.compiler, row.modules,
            row.log_path, row.config_path, row.wall_ns, row.cpu_ns, row.objects, row.built_at);
+}
+
+#define KAB_TRANSITION_COLUMNS                                                                          \
+    "transition.seq, transition.at, coalesce(evaluation.uid, ''), transition.object, transition.name, " \
+    "transition.from_status, transition.to_status, transition.detail FROM transition "                  \
+    "LEFT JOIN evaluation ON evaluation.id = transition.evaluation_id "
+
+void read_transition(const Statement& s, TransitionRow& row) {
+    s.read(row.seq, row.at, row.evaluation, row.object, row.name, row.from, row.to, row.detail);
 }
 
 }  // namespace
@@ -106,15 +119,23 @@ Result<std::vector<ConsoleEventRow>> Store::console_events(const std::string& ev
 }
 
 Result<std::vector<TransitionRow>> Store::transitions(std::int64_t after, int limit) const {
-    auto query = impl_->database->statement(
-        "read the transitions",
-        "SELECT transition.seq, transition.at, coalesce(evaluation.uid, ''), transition.object, transition.name, "
-        "transition.from_status, transition.to_status, transition.detail FROM transition "
-        "LEFT JOIN evaluation ON evaluation.id = transition.evaluation_id WHERE transition.seq > ? "
-        "ORDER BY transition.seq LIMIT ?");
-    return collect<TransitionRow>(query.bind(after, std::int64_t{limit}), [](const Statement& s, TransitionRow& row) {
-        s.read(row.seq, row.at, row.evaluation, row.object, row.name, row.from, row.to, row.detail);
-    });
+    auto query =
+        impl_->database->statement("read the transitions", "SELECT " KAB_TRANSITION_COLUMNS
+                                                           "WHERE transition.seq > ? ORDER BY transition.seq LIMIT ?");
+    return collect<TransitionRow>(query.bind(after, std::int64_t{limit}), read_transition);
+}
+
+Result<std::vector<TransitionRow>> Store::last_transitions(const std::string& evaluation_uid, int limit) const {
+    auto query = impl_->database->statement("read the evaluation's transitions",
+                                            "SELECT " KAB_TRANSITION_COLUMNS
+                                            "WHERE evaluation.uid = ? ORDER BY transition.seq DESC LIMIT ?");
+    auto rows = collect<TransitionRow>(query.bind(evaluation_uid, std::int64_t{limit}), read_transition);
+    if (rows) std::reverse(rows->begin(), rows->end());
+    return rows;
+}
+
+Result<std::int64_t> Store::last_seq() const {
+    return impl_->database->integer("read the newest transition", "SELECT coalesce(max(seq), 0) FROM transition");
 }
 
 Result<std::vector<HostRow>> Store::hosts() const {

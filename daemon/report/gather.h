@@ -1,0 +1,27 @@
+#pragma once
+// From the database to the analysis and back. The coordinator uses it at looks, the report afterwards: both see the
+// same samples and so the same verdicts.
+#include <string>
+#include <vector>
+
+#include "daemon/stats/analysis.h"
+#include "daemon/store/store.h"
+
+namespace kab::report {
+
+/// What the analysis of one evaluation needs. `look` is the index of a planned look (from 0): blocks beyond it are left
+/// out, so that an old look can be taken again. -1: everything there is, as a preview.
+/// Fault::not_found for an unknown uid, Fault::internal when the stored experiment makes no sense.
+Result<stats::Input> gather_analysis(const store::Store& store, const std::string& evaluation_uid, int look);
+
+/// The same from rows already read: the evaluation's tree and its samples that count.
+Result<stats::Input> analysis_input(const store::EvaluationTree& tree, const std::vector<store::SampleRow>& samples,
+                                    int look);
+
+/// As the table `comparison` has them, in the order of `output`.
+std::vector<store::ComparisonRow> to_comparison_rows(const stats::Input& input, const stats::Output& output, int look);
+
+/// A fault of the kernel under test or its workload, as opposed to ours: it counts against the arm.
+bool kernel_fault(const std::string& outcome);
+
+}  // namespace kab::report
