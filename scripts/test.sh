@@ -1,0 +1,77 @@
+#!/bin/bash
+# usage: scripts/test.sh [dev|asan]...
+#
+# Installs what the tests need, builds, and runs the test suite:
+#   dev    every test but those labelled "slow", real kernel boots included
+#   asan   the tests labelled "unit" or "sim" under the address and
+#          undefined-behaviour sanitizers
+# Without arguments both. Ends with one summary line per preset.
+#
+# exit codes: 0 all passed, 1 a test failed, 2 usage, 3 packages or build
+
+set -euo pipefail
+
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+presets=()
+for arg; do
+    case $arg in
+        -h | --help)
+            usage
+            exit 0
+            ;;
+        dev | asan) presets+=("$arg") ;;
+        *) fail 2 "unknown argument $arg (see --help)" ;;
+    esac
+done
+if ((${#presets[@]} == 0)); then
+    presets=(dev asan)
+fi
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# limit_processes N: at most N processes for this user from here on, so that a
+# test which forks without end fails instead of taking the machine down
+limit_processes() {
+    local now
+    now=$(ulimit -u)
+    if [[ $now == unlimited ]] || ((now > $1)); then
+        ulimit -u "$1"
+    fi
+}
+
+# run_tests PRESET CTEST-ARG...: true if all passed. Prints every test as it
+# ends, the output of those that fail, and keeps the whole in a log.
+run_tests() {
+    local preset=$1 log status=0
+    shift
+    log=build/test-$preset.log
+    say "test: preset $preset"
+    (
+        limit_processes 2000
+        ctest --test-dir "build/$preset" --output-on-failure --no-tests=error "$@" 2>&1
+    ) | tee "$log" || status=$?
+    summary+=("$preset: $(grep -E '^[0-9]+% tests passed' "$log" || printf 'no test ran')$(
+        grep -E '^Total Test time' "$log" | sed 's/^Total Test time (real) *=/,/' || true
+    )")
+    return "$status"
+}
+
+summary=()
+failed=
+
+scripts/install-packages.sh scripts/packages-build.txt scripts/packages-run.txt scripts/packages-test.txt || exit
+use_ccache
+for preset in "${presets[@]}"; do
+    build_preset "$preset"
+    case $preset in
+        dev) run_tests dev --label-exclude '^slow$' || failed=yes ;;
+        asan) run_tests asan --label-regex '^(unit|sim)$' --parallel "$(build_jobs)" || failed=yes ;;
+    esac
+done
+
+say "summary"
+printf '  %s\n' "${summary[@]}"
+if [[ -n $failed ]]; then
+    exit 1
+fi
