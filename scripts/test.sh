@@ -62,6 +62,8 @@ failed=
 
 scripts/install-packages.sh scripts/packages-build.txt scripts/packages-run.txt scripts/packages-test.txt || exit
 use_ccache
+# Python would leave compiled files beside the test scripts.
+export PYTHONDONTWRITEBYTECODE=1
 for preset in "${presets[@]}"; do
     build_preset "$preset"
     case $preset in
