@@ -1,0 +1,66 @@
+#include "daemon/spec/parse.h"
+
+#include "daemon/spec/sections.h"
+
+namespace kab {
+namespace {
+
+using yaml::Map;
+using yaml::Value;
+
+constexpr std::size_t longest_name = 100;
+constexpr std::size_t longest_question = 1000;
+
+void read_document(const Map& document, ParsedSpec& spec) {
+    Experiment& experiment = spec.experiment;
+    document.require("experiment", "a short name such as ipc-ns-deferred-free");
+    document.with("experiment", [&](const Value& value) {
+        const auto name = value.text(longest_name);
+        if (!name) return;
+        if (!is_name(*name)) value.problem("is {}: use {}", yaml::shown(*name), name_rule);
+        experiment.name = *name;
+    });
+    document.text("question", experiment.question, longest_question);
+    read_arms(document, experiment.arms, spec.places);
+    read_workloads(document, experiment.workloads);
+    read_host(document, experiment.host);
+    read_decide(document, experiment.workloads, experiment.decide);
+    read_limits(document, experiment.limits);
+}
+
+}  // namespace
+
+bool is_name(std::string_view text) {
+    const auto letter_or_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+    if (text.empty() || !letter_or_digit(text[0])) return false;
+    for (const char c : text) {
+        if (!letter_or_digit(c) && c != '.' && c != '_' && c != '-') return false;
+    }
+    return true;
+}
+
+tl::expected<ParsedSpec, std::vector<Error>> parse_experiment(std::string_view text, std::string_view file_name) {
+    yaml::Problems problems(file_name);
+    yaml::Node root;
+    if (!yaml::load(text, problems, root)) return tl::unexpected(problems.errors());
+    if (root.type == yaml::Type::null) {
+        problems.add({}, "the file is empty");
+        return tl::unexpected(problems.errors());
+    }
+    ParsedSpec spec;
+    const Map document(Value(problems, root, ""),
+                       {"experiment", "question", "kernel", "arms", "workloads", "host", "decide", "limits"});
+    if (document.is_map()) read_document(document, spec);
+    if (!problems.empty()) return tl::unexpected(problems.errors());
+    spec.exported = yaml::to_json(root);
+    return spec;
+}
+
+tl::expected<Json, std::vector<Error>> export_yaml(std::string_view text, std::string_view file_name) {
+    yaml::Problems problems(file_name);
+    yaml::Node root;
+    if (!yaml::load(text, problems, root) || !problems.empty()) return tl::unexpected(problems.errors());
+    return yaml::to_json(root);
+}
+
+}  // namespace kab

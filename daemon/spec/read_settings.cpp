@@ -1,0 +1,146 @@
+// host, decide and limits.
+#include <algorithm>
+
+#include "common/workload_catalog.h"
+#include "daemon/spec/sections.h"
+
+namespace kab {
+namespace {
+
+using namespace std::chrono_literals;
+using yaml::Map;
+using yaml::Value;
+
+constexpr int most_cpus = 256;
+constexpr std::int64_t least_memory = 64LL << 20, most_memory = 1LL << 40;
+constexpr int least_blocks = 2, most_blocks = 1000;
+constexpr std::size_t most_looks = 50;
+constexpr double most_margin = 0.99, most_linear_margin = 1e15;
+constexpr double least_alpha = 1e-6, most_alpha = 0.5;
+constexpr Nanoseconds least_limit = 10ms, most_limit = 24h * 60;
+
+/// The metric `primary` names, or nothing after a problem.
+std::optional<MetricInfo> check_primary(const Value& value, const std::string& primary,
+                                        const std::vector<WorkloadSpec>& specs) {
+    const auto slash = primary.find('/');
+    const std::string workload = primary.substr(0, slash);
+    const std::string metric = slash == std::string::npos ? "" : primary.substr(slash + 1);
+    const auto spec =
+        std::find_if(specs.begin(), specs.end(), [&](const WorkloadSpec& s) { return s.workload == workload; });
+    std::vector<std::string> accepted;
+    for (const WorkloadSpec& s : specs) {
+        for (const auto& m : find_workload(s.workload)->metrics) {
+            accepted.push_back(fmt::format("{}/{}", s.workload, m.name));
+        }
+        for (const auto& counter : s.counters) accepted.push_back(s.workload + "/" + counter);
+        if (s.counters.empty()) continue;
+        for (const auto& m : counter_run_metrics()) accepted.push_back(fmt::format("{}/{}", s.workload, m.name));
+    }
+    if (std::find(accepted.begin(), accepted.end(), primary) != accepted.end()) return find_metric(workload, metric);
+    if (specs.empty()) return std::nullopt;  // no workload could be read, which has been told
+    if (spec != specs.end() && !find_metric(workload, metric).name.empty()) {
+        value.problem("is {}, which is counted only if 'counters' asks for it", yaml::shown(primary));
+    } else {
+        value.problem("is {}: {}", yaml::shown(primary), yaml::advice(primary, accepted));
+    }
+    return std::nullopt;
+}
+
+void read_primary_and_margin(const Map& map, const std::vector<WorkloadSpec>& specs, Decide& decide) {
+    if (!specs.empty()) {
+        const WorkloadInfo* first = find_workload(specs.front().workload);
+        decide.primary = fmt::format("{}/{}", first->name, first->metrics.front().name);
+    }
+    bool linear = false;
+    map.with("primary", [&](const Value& value) {
+        const auto primary = value.text();
+        if (!primary) return;
+        decide.primary = *primary;
+        const auto metric = check_primary(value, *primary, specs);
+        linear = metric && metric->scale == Scale::linear;
+        if (linear && !map.has("margin")) {
+            value.problem("is compared by difference: give 'decide.margin' in its unit");
+        }
+    });
+    map.with("margin", [&](const Value& value) {
+        const auto margin = linear ? value.number(0, most_linear_margin) : value.share(0, most_margin);
+        if (margin) decide.margin = *margin;
+    });
+}
+
+void read_looks(const Value& value, Decide& decide) {
+    std::vector<int> looks;
+    bool usable = true;
+    for (const Value& item : value.list(1, most_looks)) {
+        const auto look = item.integer(least_blocks, most_blocks);
+        if (!look) {
+            usable = false;
+            continue;
+        }
+        if (usable && !looks.empty() && *look < looks.back()) {
+            item.problem("is {} after {}: looks must ascend", *look, looks.back());
+            usable = false;
+        }
+        looks.push_back(static_cast<int>(*look));
+    }
+    if (usable && !looks.empty()) decide.looks = std::move(looks);
+}
+
+}  // namespace
+
+void read_host(const yaml::Map& document, HostSpec& host) {
+    document.with("host", [&](const Value& section) {
+        const Map map(section, {"kind", "cpus", "memory", "accel", "machine"});
+        map.with("kind", [&](const Value& value) {
+            if (auto kind = value.one_of({"qemu"})) host.kind = std::move(*kind);
+        });
+        map.integer("cpus", host.cpus, 1, most_cpus);
+        map.with("memory", [&](const Value& value) {
+            if (const auto memory = value.bytes(least_memory, most_memory)) host.memory_bytes = *memory;
+        });
+        map.with("accel", [&](const Value& value) {
+            const auto accel = value.one_of({"auto", "kvm", "tcg"});
+            if (accel == "kvm") host.accel = HostSpec::Accel::kvm;
+            if (accel == "tcg") host.accel = HostSpec::Accel::tcg;
+        });
+        map.with("machine", [&](const Value& value) {
+            const auto machine = value.one_of({"auto", "microvm", "q35"});
+            if (machine == "microvm") host.machine = HostSpec::Machine::microvm;
+            if (machine == "q35") host.machine = HostSpec::Machine::q35;
+        });
+    });
+}
+
+void read_decide(const yaml::Map& document, const std::vector<WorkloadSpec>& specs, Decide& decide) {
+    const yaml::Node nothing = yaml::empty_map(document.value().node().place);
+    const Value absent(document.value().problems(), nothing, "decide");
+    const auto given = document.get("decide");
+    const Map map(given ? *given : absent, {"primary", "margin", "alpha", "looks", "fixed", "control", "seed"});
+    read_primary_and_margin(map, specs, decide);
+    map.with("alpha", [&](const Value& value) {
+        if (const auto alpha = value.share(least_alpha, most_alpha)) decide.alpha = *alpha;
+    });
+    map.with("looks", [&](const Value& value) { read_looks(value, decide); });
+    map.with("fixed", [&](const Value& value) {
+        if (map.has("looks")) value.problem("is given beside 'decide.looks': give one of them");
+        if (const auto fixed = value.integer(least_blocks, most_blocks)) {
+            decide.fixed = static_cast<int>(*fixed);
+            decide.looks = {*decide.fixed};
+        }
+    });
+    map.boolean("control", decide.control);
+    map.with("seed", [&](const Value& value) { decide.seed = value.unsigned_integer(); });
+}
+
+void read_limits(const yaml::Map& document, Limits& limits) {
+    document.with("limits", [&](const Value& section) {
+        const Map map(section, {"boot", "run", "block", "evaluation", "build"});
+        map.duration("boot", limits.boot, least_limit, most_limit);
+        map.duration("run", limits.run, least_limit, most_limit);
+        map.duration("block", limits.block, least_limit, most_limit);
+        map.duration("evaluation", limits.evaluation, least_limit, most_limit);
+        map.duration("build", limits.build, least_limit, most_limit);
+    });
+}
+
+}  // namespace kab

@@ -1,0 +1,121 @@
+#include "common/workload_catalog.h"
+#include "daemon/spec/sections.h"
+
+namespace kab {
+namespace {
+
+using yaml::Map;
+using yaml::Value;
+
+constexpr std::size_t most_workloads = 32;
+constexpr int most_iterations = 1000;
+
+std::vector<std::string> names_of(auto infos) {
+    std::vector<std::string> names;
+    for (const auto& info : infos) names.emplace_back(info.name);
+    return names;
+}
+
+const ParameterInfo* find_parameter(const WorkloadInfo& info, std::string_view name) {
+    for (const auto& parameter : info.parameters) {
+        if (parameter.name == name) return &parameter;
+    }
+    return nullptr;
+}
+
+void read_with(const Map& workload, const WorkloadInfo& info, WorkloadSpec& spec) {
+    workload.with("with", [&](const Value& value) {
+        const Map map(value, names_of(info.parameters));
+        for (const auto& parameter : info.parameters) {
+            map.with(parameter.name, [&](const Value& one) {
+                const auto read = one.integer(parameter.least, parameter.most);
+                if (read) spec.with[std::string(parameter.name)] = *read;
+            });
+        }
+    });
+}
+
+void read_sweep(const Map& workload, const WorkloadInfo& info, WorkloadSpec& spec) {
+    workload.with("sweep", [&](const Value& value) {
+        const Map map(value, names_of(info.parameters));
+        std::int64_t points = 1;
+        for (const yaml::Entry& entry : value.node().entries) {
+            const ParameterInfo* parameter = find_parameter(info, entry.key);
+            if (parameter == nullptr) continue;  // Map has told
+            const auto list = map.get(entry.key);
+            if (spec.with.contains(entry.key)) list->problem("is also under 'with': give it once");
+            auto& values = spec.sweep[entry.key];
+            for (const Value& item : list->list(1, static_cast<std::size_t>(max_points))) {
+                if (const auto read = item.integer(parameter->least, parameter->most)) values.push_back(*read);
+            }
+            // At most max_points squared: no overflow.
+            if (points <= max_points) points *= static_cast<std::int64_t>(std::max<std::size_t>(values.size(), 1));
+        }
+        if (points > max_points) value.problem("makes more than {} points", max_points);
+    });
+}
+
+void read_counters(const Map& workload, WorkloadSpec& spec) {
+    workload.with("counters", [&](const Value& value) {
+        for (const Value& item : value.list(0, counters().size())) {
+            if (auto name = item.one_of(names_of(counters()))) spec.counters.push_back(std::move(*name));
+        }
+    });
+    workload.integer("counter_iterations", spec.counter_iterations, 1, most_iterations);
+    if (const auto given = workload.get("counter_iterations"); given && !workload.has("counters")) {
+        given->problem("needs 'counters'");
+    }
+    if (spec.counters.empty()) spec.counter_iterations = 0;
+}
+
+std::int64_t runs_per_boot(const WorkloadSpec& spec) {
+    std::int64_t points = 1;
+    for (const auto& [name, values] : spec.sweep) points *= static_cast<std::int64_t>(values.size());
+    return points * (spec.iterations + spec.warmup + spec.counter_iterations);
+}
+
+bool read_workload(const Value& value, WorkloadSpec& spec) {
+    const Map map(value, {"workload", "with", "sweep", "iterations", "warmup", "counters", "counter_iterations"});
+    map.require("workload", yaml::advice("", names_of(workloads())));
+    map.with("workload", [&](const Value& name) {
+        if (auto read = name.one_of(names_of(workloads()))) spec.workload = std::move(*read);
+    });
+    map.integer("iterations", spec.iterations, 1, most_iterations);
+    map.integer("warmup", spec.warmup, 0, most_iterations);
+    read_counters(map, spec);
+    const WorkloadInfo* info = find_workload(spec.workload);
+    if (info == nullptr) return false;  // parameters cannot be judged
+    read_with(map, *info, spec);
+    read_sweep(map, *info, spec);
+    for (const auto& parameter : info->parameters) {
+        const std::string name(parameter.name);
+        if (!spec.sweep.contains(name)) spec.with.emplace(name, parameter.fallback);
+    }
+    return true;
+}
+
+}  // namespace
+
+void read_workloads(const yaml::Map& document, std::vector<WorkloadSpec>& specs) {
+    document.require("workloads", "a list of what to run, such as [{workload: ipcns-exit}]");
+    document.with("workloads", [&](const Value& value) {
+        const bool had_problems = !value.problems().empty();
+        std::int64_t runs = 0;
+        for (const Value& item : value.list(1, most_workloads)) {
+            WorkloadSpec spec;
+            if (!read_workload(item, spec)) continue;
+            for (const WorkloadSpec& earlier : specs) {
+                if (earlier.workload != spec.workload) continue;
+                item.problem("is {} again: name a workload once and vary it with 'sweep'", spec.workload);
+            }
+            runs += runs_per_boot(spec);
+            specs.push_back(std::move(spec));
+        }
+        if (runs > max_runs_per_boot && !had_problems && value.problems().empty()) {
+            value.problem("asks for {} runs a boot (points times iterations), at most {} are accepted", runs,
+                          max_runs_per_boot);
+        }
+    });
+}
+
+}  // namespace kab
