@@ -1,0 +1,100 @@
+// kab-agent: PID 1 of the guest, or a program that a booted system starts.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <string_view>
+
+#include "agent/guest/console.h"
+#include "agent/guest/environment.h"
+#include "agent/guest/find_channel.h"
+#include "agent/guest/init.h"
+#include "agent/guest/modules.h"
+#include "agent/guest/run_loop.h"
+#include "agent/guest/text.h"
+
+namespace kab::guest {
+namespace {
+
+/// The host has its own, usually shorter, limit for a boot.
+constexpr Nanoseconds channel_limit = std::chrono::seconds(20);
+/// For a last message after the agent's death: the port exists, if it ever did.
+constexpr Nanoseconds last_words_limit = std::chrono::seconds(2);
+
+constexpr const char* usage =
+    "usage: kab-agent --channel PLACE\n"
+    "Runs the plan it is sent over PLACE: fd:N, a unix socket that listens, or a character device.\n"
+    "As PID 1 it takes no arguments, but kab.channel=virtio|ttyS1 and kab.off=reboot|poweroff from the\n"
+    "kernel command line.\n";
+
+std::string wanted_channel() {
+    return std::string(command_line_value(read_text("/proc/cmdline").value_or(""), "kab.channel"));
+}
+
+Verdict converse(Channel& channel, const std::vector<std::string>& problems) {
+    const msg::AgentHello hello = describe_environment(problems);
+    if (auto sent = channel.send(hello); !sent) {
+        say(sent.error().text());
+        return Verdict::unreported;
+    }
+    const RunLoopResult result =
+        run_loop(channel, all_workloads(), [&hello] { return check_clocksource(hello.clocksource); });
+    if (!result.message.empty()) say(result.message);
+    channel.flush();
+    switch (result.ending) {
+        case Ending::done: return Verdict::done;
+        case Ending::reported: return Verdict::reported;
+        case Ending::unheard: break;
+    }
+    return Verdict::unreported;
+}
+
+Verdict work_in_guest(std::vector<std::string> problems) {
+    for (auto& problem : load_modules(module_list)) {
+        say(problem);
+        problems.push_back(std::move(problem));
+    }
+    auto channel = find_channel(wanted_channel(), channel_limit);
+    if (!channel) {
+        say(channel.error().text());
+        return Verdict::unreported;
+    }
+    return converse(*channel, problems);
+}
+
+void tell_host(const std::string& text) {
+    auto channel = find_channel(wanted_channel(), last_words_limit);
+    if (!channel) return;  // was said on the console by whoever died
+    if (auto sent = channel->send(msg::AgentError{0, text}); !sent) say(sent.error().text());
+    channel->flush();
+}
+
+int main_of_program(int count, char** arguments) {
+    const std::string_view option = count > 1 ? arguments[1] : "";
+    if (option == "--help") {
+        std::fputs(usage, stdout);
+        return 0;
+    }
+    if (count != 3 || option != "--channel") {
+        std::fputs(usage, stderr);
+        return 2;
+    }
+    auto channel = open_channel(arguments[2]);
+    if (!channel) {
+        say(channel.error().text());
+        return static_cast<int>(Verdict::unreported);
+    }
+    return static_cast<int>(converse(*channel, {}));
+}
+
+}  // namespace
+}  // namespace kab::guest
+
+int main(int count, char** arguments) {
+    using namespace kab::guest;
+    std::signal(SIGPIPE, SIG_IGN);
+    if (::getpid() != 1) return main_of_program(count, arguments);
+    // Unknown words of the kernel command line arrive here as arguments: they are not for us.
+    run_as_init(work_in_guest, tell_host);
+}

@@ -1,0 +1,46 @@
+#pragma once
+// What is measured around the part of a workload that counts.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/guest/perf/counters.h"
+#include "agent/guest/perf/machine_busy.h"
+
+namespace kab::guest {
+
+/// CLOCK_MONOTONIC_RAW in nanoseconds: the machine's own oscillator, not slewed by anybody.
+std::int64_t raw_clock_ns();
+
+/// A workload calls start() right before what counts and stop() right after it, once each; what it
+/// does before and after is not measured. A meter without counters only reads the clock, as
+/// inherited counters slow a workload that forks; with counters it adds them and the busy time of
+/// the machine, and its elapsed time is another metric.
+class Meter {
+  public:
+    /// Empty `counters`: only the clock.
+    explicit Meter(const std::vector<std::string>& counters);
+
+    Status start();
+    Status stop();
+
+    std::int64_t started_ns() const { return started_ns_; }  ///< by raw_clock_ns(); 0 before start()
+    std::int64_t stopped_ns() const { return stopped_ns_; }
+    std::int64_t elapsed_ns() const { return stopped_ns_ - started_ns_; }
+
+    /// After stop(), of a meter with counters: these, "counted-elapsed" and "machine-busy".
+    Result<std::vector<msg::Sample>> counted_samples() const;
+
+  private:
+    msg::Sample busy_sample() const;
+
+    std::optional<CounterSet> counters_;
+    Result<IdleSnapshot> idle_at_start_, idle_at_stop_;
+    std::int64_t started_ns_ = 0, stopped_ns_ = 0;
+};
+
+/// A sample with a value.
+msg::Sample sample(std::string metric, double value);
+
+}  // namespace kab::guest

@@ -1,0 +1,37 @@
+#pragma once
+// The conversation with kab-host after the hello: the plan comes, its runs are carried out in order.
+#include <functional>
+#include <span>
+#include <string>
+
+#include "agent/guest/channel.h"
+#include "agent/guest/workloads/workload.h"
+
+namespace kab::guest {
+
+/// The wait for what a run left behind where the plan gives no limit.
+inline constexpr Nanoseconds default_drain_limit = std::chrono::minutes(1);
+
+/// How a conversation ended.
+enum class Ending {
+    done,      ///< every run was carried out, AgentDone sent
+    reported,  ///< stopped early, AgentError sent
+    unheard,   ///< stopped early, and the host could not be told
+};
+
+struct RunLoopResult {
+    Ending ending = Ending::done;
+    std::string message;  ///< what went wrong; empty when done
+};
+
+/// Waits for the AgentPlan and checks all of it against the catalog and `workloads` first. Then, for
+/// each run: RunStarted, the workload, RunFinished with its samples. A timed run gives the
+/// workload's own metrics; one with counters gives these, counted-elapsed and machine-busy. What a
+/// run left is drained either way, before its RunFinished. An error of a workload becomes
+/// AgentError with the run's seq ("ipcns-exit: ..."), anything else AgentError with seq 0, and ends it.
+/// `still_sound` is asked at the very end whether the machine is what it was: if not, the boot's
+/// figures are not to be trusted and it ends with an AgentError too.
+RunLoopResult run_loop(Channel& channel, std::span<const WorkloadEntry> workloads,
+                       const std::function<Status()>& still_sound);
+
+}  // namespace kab::guest
