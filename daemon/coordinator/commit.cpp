@@ -12,6 +12,7 @@ struct Commit {
     Status operator()(const core::SetEvaluation& t) const {
         return writer.set_evaluation(t.evaluation, core::to_string(t.from), core::to_string(t.to), t.detail, at);
     }
+    Status operator()(const core::SetVerdict& t) const { return writer.set_verdict(t.evaluation, t.verdict); }
     Status operator()(const core::SetArm& t) const {
         return writer.set_arm(t.evaluation, t.arm, core::to_string(t.from), core::to_string(t.to), t.detail, at);
     }

@@ -150,17 +150,25 @@ void Machine::stop_arm(Evaluation& evaluation, int arm, const std::string& detai
 
 void Machine::check_comparable(Evaluation& evaluation) {
     const auto& arms = evaluation.plan.arms;
-    const auto ready = [&](std::size_t i) { return evaluation.arms[i].status == ArmStatus::ready; };
-    bool any = false;
-    for (std::size_t i = 0; i < arms.size(); ++i) {
-        if (arms[i].against.empty() || arms[i].control || !ready(i)) continue;
-        for (std::size_t j = 0; j < arms.size(); ++j) any = any || (arms[j].name == arms[i].against && ready(j));
-    }
-    if (any) return;
+    const auto status_of = [&](const std::string& name) {
+        for (std::size_t i = 0; i < arms.size(); ++i)
+            if (arms[i].name == name) return evaluation.arms[i].status;
+        return ArmStatus::failed;
+    };
+    bool crashing = false;
     std::string names;
-    for (std::size_t i = 0; i < arms.size(); ++i)
-        if (!ready(i) && !arms[i].control) names += (names.empty() ? "" : ", ") + arms[i].name;
-    end(evaluation, EvaluationStatus::failed, "nothing is left to compare: stopped or failed: " + names);
+    for (std::size_t i = 0; i < arms.size(); ++i) {
+        if (arms[i].control) continue;
+        const auto status = evaluation.arms[i].status;
+        if (status != ArmStatus::ready) names += (names.empty() ? "" : ", ") + arms[i].name;
+        if (arms[i].against.empty() || status_of(arms[i].against) != ArmStatus::ready) continue;
+        if (status == ArmStatus::ready) return;  // something is left to compare
+        crashing = crashing || status == ArmStatus::stopped;
+    }
+    // A treatment that keeps failing where its baseline does not is an answer; everything else is not.
+    if (crashing) out_.transitions.emplace_back(SetVerdict{evaluation.uid, "regressed"});
+    end(evaluation, crashing ? EvaluationStatus::done : EvaluationStatus::failed,
+        "nothing is left to compare; stopped or failed: " + names);
 }
 
 void Machine::end(Evaluation& evaluation, EvaluationStatus status, const std::string& detail) {

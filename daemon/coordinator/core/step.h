@@ -62,6 +62,10 @@ struct SetEvaluation {
     EvaluationStatus from, to;
     std::string detail;
 };
+/// A verdict that no look gave: of a treatment that could not be measured because it keeps failing.
+struct SetVerdict {
+    std::string evaluation, verdict;
+};
 struct SetArm {
     std::string evaluation, arm;
     ArmStatus from, to;
@@ -104,8 +108,8 @@ struct AcceptAttempt {
     std::string boot, attempt;
 };
 
-using Transition =
-    std::variant<SetEvaluation, SetArm, AddBlock, SetBlock, AddBoot, SetBoot, AddAttempt, FinishAttempt, AcceptAttempt>;
+using Transition = std::variant<SetEvaluation, SetVerdict, SetArm, AddBlock, SetBlock, AddBoot, SetBoot, AddAttempt,
+                                FinishAttempt, AcceptAttempt>;
 
 // ---- commands: what the shell does after the commit ----
 struct Freeze {

@@ -166,10 +166,22 @@ TEST_F(CoreTest, StopsAnArmWhoseBootsKeepFailingAndSaysSo) {
         out = send(AttemptFinished{boot->attempt, patched ? msg::Outcome::kernel_crash : msg::Outcome::ok, "Oops"});
         if (only<Analyse>(out) != nullptr) out = send(LookFinished{"E", true, false, {}});
     }
-    EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
+    EXPECT_EQ(last_status("E"), EvaluationStatus::done);
+    ASSERT_EQ(all<SetVerdict>().size(), 1U);
+    EXPECT_EQ(all<SetVerdict>().front().verdict, "regressed");
     const auto arms = all<SetArm>();
     EXPECT_EQ(arms.back().arm, "patched");
     EXPECT_EQ(arms.back().to, ArmStatus::stopped);
+}
+
+TEST_F(CoreTest, ABaselineWhoseBootsKeepFailingIsNoAnswer) {
+    auto out = start("E");
+    for (const auto* boot = only<Dispatch>(out); boot != nullptr; boot = only<Dispatch>(out)) {
+        out = send(AttemptFinished{boot->attempt, boot->arm == 0 ? msg::Outcome::hang : msg::Outcome::ok, "hang"});
+        if (only<Analyse>(out) != nullptr) out = send(LookFinished{"E", true, false, {}});
+    }
+    EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
+    EXPECT_TRUE(all<SetVerdict>().empty());
 }
 
 TEST_F(CoreTest, AFailedBuildEndsTheEvaluationWhenNothingIsLeftToCompare) {
