@@ -1,0 +1,272 @@
+#include "agent/host/console/console_scanner.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <set>
+
+#include "agent/host/console/console_patterns.h"
+
+namespace kab {
+namespace {
+
+constexpr std::size_t lines_before = 3;
+constexpr int ordinary_lines_end_report = 3;  ///< in a row
+constexpr int longest_report = 200;           ///< lines
+constexpr int longest_oom_report = 500;       ///< it lists all tasks
+constexpr int consequence_lines = 100;        ///< from a fault to the panic that it causes
+
+/// Reasons of a panic that name something already reported.
+constexpr std::string_view consequences[] = {"Fatal exception",
+                                             "panic_on_warn set",
+                                             "hung_task: blocked tasks",
+                                             "softlockup:",
+                                             "hard LOCKUP",
+                                             "RCU Stall",
+                                             "Attempted to kill",
+                                             "panic_on_oops",
+                                             "scheduling while atomic",
+                                             "MCE",
+                                             "KFENCE",
+                                             "kernel: panic_on"};
+
+bool is_consequence(std::string_view line) {
+    return std::any_of(std::begin(consequences), std::end(consequences),
+                       [&](std::string_view reason) { return line.find(reason) != std::string_view::npos; });
+}
+
+/// "func" from "RIP: 0010:func+0x12/0x340 [module]".
+std::string_view function_of(std::string_view line) {
+    if (!line.starts_with("RIP: ")) return {};
+    const auto colon = line.find(':', 5);
+    const auto plus = line.find("+0x");
+    if (colon == std::string_view::npos || plus == std::string_view::npos || plus <= colon + 1) return {};
+    return line.substr(colon + 1, plus - colon - 1);
+}
+
+std::string printable(std::string_view line) {
+    std::string result(line);
+    std::replace_if(
+        result.begin(), result.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; }, '?');
+    return result;
+}
+
+}  // namespace
+
+struct ConsoleScanner::State {
+    struct Report {
+        msg::ConsoleEvent event;
+        ConsoleKind kind = ConsoleKind::none;
+        bool innocent = false;
+        std::size_t context_lines = 0;
+        int lines = 0, ordinary = 0;
+        std::string function;  ///< where it happened, if the report tells
+    };
+
+    void take_bytes(std::string_view bytes);
+    void take_line(std::string_view raw);
+    void judge(std::string_view line);
+    bool watch_banners(std::string_view line);
+    void open(const ConsoleMatch& match, std::string_view line);
+    void absorb(const ConsoleMatch& match, std::string_view line);
+    void go_on(std::string_view line);
+    void close();
+    void note_fatal(std::string_view line);
+
+    std::string partial;
+    std::int64_t line_number = 0;
+    std::deque<std::string> before;
+    std::optional<Report> report;
+    std::vector<msg::ConsoleEvent> events;
+    std::set<std::string> seen;       ///< kind and signature
+    std::optional<std::size_t> last;  ///< index of the last event kept
+    int since_last = 0;               ///< lines since that report ended
+    std::string banner;               ///< the first "Linux version" line
+    bool in_backtrace_test = false;
+    std::int64_t cut_line = 0;  ///< of "cut here" with no finding yet; 0: none
+    std::string cut_text;       ///< the first line after it
+    std::string fatal_line, stall_line, last_line;
+};
+
+void ConsoleScanner::State::take_bytes(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const auto end = bytes.find('\n');
+        const auto piece = bytes.substr(0, end);
+        if (end != std::string_view::npos && partial.empty()) {
+            take_line(piece.substr(0, longest_line));
+        } else {
+            if (partial.size() < longest_line) partial.append(piece.substr(0, longest_line - partial.size()));
+            if (end != std::string_view::npos) {
+                take_line(partial);
+                partial.clear();
+            }
+        }
+        if (end == std::string_view::npos) return;
+        bytes.remove_prefix(end + 1);
+    }
+}
+
+void ConsoleScanner::State::take_line(std::string_view raw) {
+    ++line_number;
+    ++since_last;
+    const auto line = strip_console_prefix(raw);
+    if (!line.empty()) last_line = line;
+    judge(line);
+    if (before.size() == lines_before) before.pop_front();
+    before.emplace_back(line);
+}
+
+void ConsoleScanner::State::judge(std::string_view line) {
+    if (line.find("backtrace testing ]") != std::string_view::npos) {
+        in_backtrace_test = line.find("end of") == std::string_view::npos;
+    }
+    if (in_backtrace_test || watch_banners(line)) return;
+    if (line.starts_with("------------[ cut here ]")) {
+        close();
+        cut_line = line_number;
+        cut_text.clear();
+        return;
+    }
+    if (cut_line != 0 && cut_text.empty()) cut_text = line;
+    const ConsoleMatch match = match_console_line(line);
+    if (match) {
+        cut_line = 0;
+        if (report) {
+            absorb(match, line);
+        } else {
+            open(match, line);
+        }
+        return;
+    }
+    if (cut_line != 0 && line.starts_with("---[ end trace")) {
+        open({ConsoleKind::warning, "warning", cut_text, false}, cut_text);
+        cut_line = 0;
+    }
+    if (report) go_on(line);
+}
+
+/// True when the line is a banner and was dealt with.
+bool ConsoleScanner::State::watch_banners(std::string_view line) {
+    const bool firmware =
+        line.starts_with("SeaBIOS (version") || line.starts_with("iPXE (") || line.starts_with("qboot");
+    const bool kernel = line.starts_with("Linux version ");
+    if (!firmware && !kernel) return false;
+    if (banner.empty() || line == banner) {
+        if (kernel) banner = line;
+        return true;
+    }
+    close();
+    const ConsoleMatch match{ConsoleKind::boot, "fatal", "silent reboot", false};
+    open(match, line);
+    note_fatal("silent reboot: a second banner: " + std::string(line));
+    close();
+    return true;
+}
+
+void ConsoleScanner::State::note_fatal(std::string_view line) {
+    if (fatal_line.empty()) fatal_line = printable(line);
+}
+
+void ConsoleScanner::State::open(const ConsoleMatch& match, std::string_view line) {
+    const bool follows = match.kind == ConsoleKind::panic && last && since_last <= consequence_lines;
+    if (follows && is_consequence(line)) {
+        // One cause, one label: the panic is what the last finding came to.
+        auto& cause = events[*last];
+        cause.severity = "fatal";
+        cause.text += "\n" + printable(line);
+        note_fatal(cause.text.substr(0, cause.text.find('\n')));
+        return;
+    }
+    Report opened;
+    opened.kind = match.kind;
+    opened.innocent = match.innocent;
+    opened.event.kind = to_string(match.kind);
+    opened.event.severity = match.severity;
+    opened.event.signature = normalise_signature(match.description);
+    opened.event.text = printable(line);
+    opened.event.line = line_number;
+    for (const auto& earlier : before) {
+        if (!earlier.empty()) opened.event.text += "\n(before) " + printable(earlier);
+    }
+    const bool stalled = match.kind == ConsoleKind::lockup || match.kind == ConsoleKind::hung_task ||
+                         match.kind == ConsoleKind::rcu_stall;
+    if (stalled && stall_line.empty()) stall_line = printable(line);
+    if (opened.event.severity == "fatal" && !match.innocent) note_fatal(line);
+    report = std::move(opened);
+}
+
+/// A hit within an open report: another word for the same cause, or (out of memory, innocence) one of its own.
+void ConsoleScanner::State::absorb(const ConsoleMatch& match, std::string_view line) {
+    const bool separate = report->kind == ConsoleKind::oom && match.kind != ConsoleKind::oom && !match.innocent;
+    if (separate) {
+        close();
+        return open(match, line);
+    }
+    if (!report->innocent && std::string_view(match.severity) == "fatal" && report->event.severity != "fatal") {
+        report->event.severity = "fatal";
+        note_fatal(report->event.text.substr(0, report->event.text.find('\n')));
+    }
+    go_on(line);
+}
+
+void ConsoleScanner::State::go_on(std::string_view line) {
+    const bool dead = report->kind == ConsoleKind::panic;
+    ++report->lines;
+    report->ordinary = is_report_line(line) || match_console_line(line) ? 0 : report->ordinary + 1;
+    if (report->context_lines < most_context_lines && !line.empty()) {
+        ++report->context_lines;
+        report->event.text += "\n" + printable(line);
+    }
+    if (report->function.empty()) report->function = function_of(line);
+    const bool marked = line.starts_with("---[ end trace") || line.starts_with("---[ end Kernel panic");
+    const bool oom = report->kind == ConsoleKind::oom;
+    const bool faded = !oom && !dead && report->ordinary >= ordinary_lines_end_report;
+    if (marked || faded || report->lines >= (oom ? longest_oom_report : longest_report)) close();
+}
+
+void ConsoleScanner::State::close() {
+    if (!report) return;
+    Report done = std::move(*report);
+    report.reset();
+    since_last = 0;
+    if (done.innocent) return;
+    const bool located = done.kind == ConsoleKind::oops || done.kind == ConsoleKind::bug ||
+                         done.kind == ConsoleKind::lockup || done.kind == ConsoleKind::sanitizer;
+    if (located && !done.function.empty() && done.event.signature.find(done.function) == std::string::npos) {
+        done.event.signature += " in " + done.function;
+    }
+    const bool fresh = seen.insert(done.event.kind + ": " + done.event.signature).second;
+    if (!fresh || events.size() >= most_events) return;
+    events.push_back(std::move(done.event));
+    last = events.size() - 1;
+}
+
+ConsoleScanner::ConsoleScanner() : state_(std::make_unique<State>()) {}
+ConsoleScanner::~ConsoleScanner() = default;
+ConsoleScanner::ConsoleScanner(ConsoleScanner&&) noexcept = default;
+ConsoleScanner& ConsoleScanner::operator=(ConsoleScanner&&) noexcept = default;
+
+void ConsoleScanner::push(std::string_view bytes) {
+    state_->take_bytes(bytes);
+}
+
+std::vector<msg::ConsoleEvent> ConsoleScanner::finish() {
+    if (!state_->partial.empty()) state_->take_line(std::exchange(state_->partial, {}));
+    state_->close();
+    return std::move(state_->events);
+}
+
+bool ConsoleScanner::fatal() const {
+    return !state_->fatal_line.empty();
+}
+const std::string& ConsoleScanner::fatal_line() const {
+    return state_->fatal_line;
+}
+const std::string& ConsoleScanner::stall_line() const {
+    return state_->stall_line;
+}
+const std::string& ConsoleScanner::last_line() const {
+    return state_->last_line;
+}
+
+}  // namespace kab

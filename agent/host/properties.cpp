@@ -1,0 +1,49 @@
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "agent/host/host.h"
+#include "agent/host/qemu/pinning.h"
+
+namespace kab::host {
+namespace {
+
+/// The value of the first "key : value" line.
+std::string value_of(const std::string& text, std::string_view key) {
+    std::string_view rest = text;
+    while (!rest.empty()) {
+        const auto end = rest.find('\n');
+        const auto line = rest.substr(0, end);
+        const auto colon = line.find(": ");
+        if (line.starts_with(key) && colon != std::string_view::npos) return std::string(line.substr(colon + 2));
+        rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::map<std::string, std::string> host_properties(const qemu::Accelerators& accelerators) {
+    std::map<std::string, std::string> properties;
+    const auto cpuinfo = read_file("/proc/cpuinfo");
+    if (cpuinfo) {
+        properties["cpu"] = value_of(*cpuinfo, "model name");
+        properties["microcode"] = value_of(*cpuinfo, "microcode");
+        const bool guest = value_of(*cpuinfo, "flags").find(" hypervisor") != std::string::npos;
+        properties["hypervisor"] = guest ? "yes" : "no";
+    }
+    properties["cores"] = std::to_string(qemu::usable_cpus().size());
+    const auto bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGE_SIZE);
+    properties["memory"] = std::to_string(bytes);
+    utsname names{};
+    if (::uname(&names) == 0) {
+        properties["name"] = names.nodename;
+        properties["kernel"] = names.release;
+    }
+    properties["qemu"] = accelerators.emulator.version;
+    properties["kvm"] = accelerators.kvm.usable ? "yes" : accelerators.kvm.reason;
+    properties["accel"] = accelerators.kvm.usable ? "kvm" : "tcg";
+    properties["tsc_khz"] = std::to_string(accelerators.tsc_khz);
+    return properties;
+}
+
+}  // namespace kab::host

@@ -1,0 +1,86 @@
+#include "agent/host/qemu/agent_dialog.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace kab::qemu {
+namespace {
+
+template <class... Handlers>
+struct Overload : Handlers... {
+    using Handlers::operator()...;
+};
+template <class... Handlers>
+Overload(Handlers...) -> Overload<Handlers...>;
+
+}  // namespace
+
+Result<std::optional<msg::Message>> AgentDialog::next() {
+    auto payload = reader_.pop();
+    if (!payload) return pass(payload);
+    if (!payload->has_value()) return std::optional<msg::Message>();
+    auto message = msg::decode(**payload);
+    if (!message) return pass(message);
+    if (auto in_turn = check(*message); !in_turn) return pass(in_turn);
+    return std::optional<msg::Message>(std::move(*message));
+}
+
+Status AgentDialog::check(const msg::Message& message) {
+    const auto out_of_turn = [](const char* what) { return fail(Fault::protocol, "{} out of turn", what); };
+    const auto expected = [this]() -> std::int64_t {
+        const auto next = static_cast<std::size_t>(finished_);
+        return next < plan_.runs.size() ? plan_.runs[next].seq : 0;
+    };
+    return std::visit(Overload{
+                          [&](const msg::AgentHello& hello) -> Status {
+                              if (hello_) return out_of_turn("a second hello");
+                              if (hello.major != msg::protocol_major) {
+                                  return fail(Fault::protocol, "speaks protocol {}.{}, this is {}.{}", hello.major,
+                                              hello.minor, msg::protocol_major, msg::protocol_minor);
+                              }
+                              hello_ = true;
+                              return {};
+                          },
+                          [&](const msg::RunStarted& run) -> Status {
+                              if (!hello_ || ended_ || in_progress_ != 0 || run.seq == 0 || run.seq != expected()) {
+                                  return fail(Fault::protocol, "run {} started out of turn", run.seq);
+                              }
+                              in_progress_ = run.seq;
+                              return {};
+                          },
+                          [&](const msg::RunFinished& run) -> Status {
+                              if (ended_ || in_progress_ == 0 || run.seq != in_progress_) {
+                                  return fail(Fault::protocol, "run {} finished out of turn", run.seq);
+                              }
+                              in_progress_ = 0;
+                              ++finished_;
+                              return {};
+                          },
+                          [&](const msg::AgentError&) -> Status {
+                              ended_ = true;  // may come before hello: last words
+                              return {};
+                          },
+                          [&](const msg::AgentDone&) -> Status {
+                              if (!hello_ || ended_ || in_progress_ != 0) return out_of_turn("done");
+                              ended_ = true;
+                              return {};
+                          },
+                          [&](const auto&) -> Status { return out_of_turn("a message that agents do not send"); },
+                      },
+                      message);
+}
+
+std::string plan_mismatch(const msg::AgentHello& hello, const std::vector<std::string>& clocksources,
+                          std::int64_t cpus) {
+    const bool known = clocksources.empty() ||
+                       std::find(clocksources.begin(), clocksources.end(), hello.clocksource) != clocksources.end();
+    if (!known) {
+        return fmt::format("the guest's clocksource is {}, planned was {}: its times cannot be trusted",
+                           hello.clocksource.empty() ? "unknown" : hello.clocksource, clocksources.front());
+    }
+    if (cpus != 0 && hello.cpus != cpus) return fmt::format("the guest has {} CPUs, planned were {}", hello.cpus, cpus);
+    return {};
+}
+
+}  // namespace kab::qemu

@@ -1,0 +1,42 @@
+#pragma once
+// The host's side of the conversation with kab-agent: what may come when. Pure.
+#include <optional>
+#include <string>
+
+#include "protocol/framing.h"
+#include "protocol/messages.h"
+
+namespace kab::qemu {
+
+/// hello, then (run started, run finished) for each run of the plan in order, then done; or an error at
+/// any point, after which nothing counts.
+class AgentDialog {
+  public:
+    explicit AgentDialog(const msg::AgentPlan& plan) : plan_(plan) {}
+
+    /// Feed bytes, then take messages until there are none. Fault::protocol for what is not understood or
+    /// comes out of turn; do not go on after that.
+    void push(std::string_view bytes) { reader_.push(bytes); }
+    Result<std::optional<msg::Message>> next();
+
+    bool hello() const { return hello_; }
+    bool ended() const { return ended_; }  ///< done or error has come
+    std::int64_t runs_finished() const { return finished_; }
+    std::int64_t run_in_progress() const { return in_progress_; }
+
+  private:
+    Status check(const msg::Message& message);
+
+    const msg::AgentPlan& plan_;
+    FrameReader reader_;
+    bool hello_ = false, ended_ = false;
+    std::int64_t finished_ = 0;
+    std::int64_t in_progress_ = 0;  ///< seq; 0: none
+};
+
+/// Why a guest is not the machine that was planned; empty when it is. `clocksources` and
+/// `cpus` are the plan's; empty and 0 leave them open.
+std::string plan_mismatch(const msg::AgentHello& hello, const std::vector<std::string>& clocksources,
+                          std::int64_t cpus);
+
+}  // namespace kab::qemu

@@ -1,0 +1,248 @@
+// The second part of a boot: what happens while QEMU runs, and how it ends. The first is boot_start.cpp.
+#include "agent/host/qemu/boot.h"
+
+#include <boost/asio/post.hpp>
+
+#include "common/units.h"
+
+namespace kab::qemu {
+
+namespace asio = boost::asio;
+using ErrorCode = boost::system::error_code;
+
+namespace {
+
+constexpr std::int64_t largest_console = 256LL << 20;
+/// For a guest that is about to reset by itself: the console's last lines are worth waiting for.
+constexpr Nanoseconds patience_with_agent = std::chrono::seconds(2);
+constexpr Nanoseconds patience_with_panic = std::chrono::seconds(5);
+constexpr Nanoseconds patience_with_quit = std::chrono::milliseconds(500);
+constexpr Nanoseconds progress_interval = std::chrono::milliseconds(200);
+
+SteadyTime now() {
+    return SystemClock().steady();
+}
+
+std::int64_t since(SteadyTime start) {
+    return start == SteadyTime() ? 0 : (now() - start).count();
+}
+
+std::string last_line(const std::string& text) {
+    const auto end = text.find_last_not_of(" \t\r\n");
+    if (end == std::string::npos) return {};
+    const auto newline = text.find_last_of('\n', end);
+    const auto begin = newline == std::string::npos ? 0 : newline + 1;
+    return text.substr(begin, end + 1 - begin);
+}
+
+}  // namespace
+
+void Boot::cancel() {
+    if (phase_ == Phase::finished) return;
+    facts_.cancelled = true;
+    for (const auto& channel : channels_) channel->socket->close();
+    end(Nanoseconds(0));
+}
+
+void Boot::acknowledge(std::int64_t seq) {
+    acknowledged_ = std::max(acknowledged_, std::min(seq, sent_));
+    if (!speaking_ || sent_ - acknowledged_ >= most_unacknowledged) return;
+    if (phase_ == Phase::running && !facts_.run_limit_passed) arm(request_.run_limit_ns, facts_.run_limit_passed);
+    speaking_->socket->resume();
+    relay(speaking_);
+}
+
+void Boot::receive_console(std::string_view bytes) {
+    if (console_bytes_ < largest_console) {
+        const auto room = static_cast<std::size_t>(largest_console - console_bytes_);
+        auto written = write_all(console_file_.get(), bytes.substr(0, room));
+        if (written && bytes.size() >= room)
+            written = write_all(console_file_.get(), "\n[kab: the console is cut here]\n");
+        if (!written && facts_.host_failure.empty()) {
+            facts_.host_failure = fmt::format("console {}: {}", request_.console_path, written.error().text());
+            end(Nanoseconds(0));
+        }
+        console_bytes_ += static_cast<std::int64_t>(std::min(bytes.size(), room));
+    }
+    scanner_.push(bytes);
+    if (scanner_.fatal() && facts_.console_fault.empty()) {
+        facts_.console_fault = scanner_.fatal_line();
+        end(patience_with_panic);
+    }
+}
+
+void Boot::receive_agent(const std::shared_ptr<Channel>& channel, std::string_view bytes) {
+    if (speaking_ && speaking_ != channel) return;
+    channel->dialog.push(bytes);
+    relay(channel);
+}
+
+/// Handles what the agent has said so far, as far as credit goes.
+void Boot::relay(const std::shared_ptr<Channel>& channel) {
+    while (!channel->socket->closed()) {
+        if (sent_ - acknowledged_ >= most_unacknowledged) {
+            channel->socket->pause();
+            limit_.cancel();  // it is us who keep the guest waiting
+            return;
+        }
+        auto message = channel->dialog.next();
+        if (!message) {
+            channel->socket->close();
+            // Noise on the line that the agent was not told to use is not its fault.
+            if (channel != speaking_ && channel->name != prepared_->plan.channel) return finish_if_all_ended();
+            facts_.agent_nonsense = message.error().text();
+            return end(Nanoseconds(0));
+        }
+        if (!message->has_value()) return;
+        speaking_ = channel;
+        if (auto* hello = std::get_if<msg::AgentHello>(&**message)) {
+            handle(std::move(*hello));
+        } else if (auto* run = std::get_if<msg::RunFinished>(&**message)) {
+            handle(std::move(*run));
+        } else if (std::holds_alternative<msg::RunStarted>(**message)) {
+            arm(request_.run_limit_ns, facts_.run_limit_passed);
+        } else if (auto* error = std::get_if<msg::AgentError>(&**message)) {
+            facts_.agent_error = std::move(*error);
+            end(patience_with_agent);
+        } else {
+            facts_.done = true;
+            end(patience_with_agent);
+        }
+    }
+}
+
+void Boot::handle(msg::AgentHello hello) {
+    greeted_ = now();
+    facts_.hello = true;
+    msg::BootHello report;
+    report.attempt = request_.attempt;
+    report.accel = prepared_->plan.accel;
+    report.accel_reason = accel_reason_;
+    report.machine = prepared_->plan.machine;
+    report.emulator = emulator_version_;
+    report.channel = speaking_->name;
+    facts_.plan_mismatch = plan_mismatch(hello, prepared_->plan.clocksources, prepared_->plan.cpus);
+    report.agent = std::move(hello);
+    send_(report);
+    if (phase_ != Phase::starting) return;  // already given up
+    if (!facts_.plan_mismatch.empty()) return end(Nanoseconds(0));
+    phase_ = Phase::running;
+    speaking_->socket->send(frame(msg::encode(request_.plan)));
+    arm(request_.run_limit_ns, facts_.run_limit_passed);
+    progress("running");
+}
+
+void Boot::handle(msg::RunFinished run) {
+    run.attempt = request_.attempt;
+    if (msg::encode(run).size() > max_frame_bytes) {
+        facts_.agent_nonsense = fmt::format("run {} has too many samples", run.seq);
+        speaking_->socket->close();
+        return end(Nanoseconds(0));
+    }
+    sent_ = run.seq;
+    facts_.runs_finished = speaking_->dialog.runs_finished();
+    send_(run);
+    if (phase_ == Phase::running) arm(request_.run_limit_ns, facts_.run_limit_passed);
+    if (now() - last_progress_ >= progress_interval) progress("running");
+}
+
+void Boot::progress(const char* phase) {
+    last_progress_ = now();
+    send_(msg::BootProgress{request_.attempt, phase, facts_.runs_finished, facts_.runs_planned});
+}
+
+/// Starts the one deadline anew; a passed one ends the boot.
+void Boot::arm(std::int64_t limit_ns, bool& passed) {
+    limit_.expires_after(Nanoseconds(limit_ns));
+    limit_.async_wait([self = shared_from_this(), limit_ns, &passed](ErrorCode error) {
+        // It may have been armed anew, or the boot have ended, after this handler was queued.
+        if (error || self->phase_ >= Phase::ending || self->limit_.expiry() > now()) return;
+        passed = true;
+        self->facts_.limit = format_duration(Nanoseconds(limit_ns));
+        self->facts_.run_in_progress = self->speaking_ ? self->speaking_->dialog.run_in_progress() : 0;
+        self->end(Nanoseconds(0));
+    });
+}
+
+/// The guest is given `patience` to end by itself, then QEMU is asked to, then killed.
+void Boot::end(Nanoseconds patience) {
+    if (phase_ == Phase::finished) return;
+    if (phase_ != Phase::ending) ending_since_ = now();
+    phase_ = Phase::ending;
+    limit_.cancel();
+    if (emulator_gone_ || !emulator_) return finish_if_all_ended();
+    ending_.expires_after(patience);
+    ending_.async_wait([self = shared_from_this()](ErrorCode error) {
+        if (error || self->emulator_gone_) return;
+        self->ended_by_us_ = true;
+        self->qmp_->quit();
+        self->ending_.expires_after(patience_with_quit);
+        self->ending_.async_wait([self](ErrorCode again) {
+            if (!again && !self->emulator_gone_) self->emulator_->kill();
+        });
+    });
+}
+
+void Boot::emulator_ended(const Result<ExitStatus>& status) {
+    emulator_gone_ = true;
+    ending_.cancel();
+    limit_.cancel();
+    if (!status) {
+        facts_.host_failure = status.error().text();
+    } else if (!ended_by_us_) {
+        facts_.emulator = *status;
+    }
+    if (phase_ < Phase::ending) {
+        ending_since_ = now();
+        phase_ = Phase::ending;
+    }
+    console_->emulator_ended();
+    control_->emulator_ended();
+    for (const auto& channel : channels_) channel->socket->emulator_ended();
+    finish_if_all_ended();
+}
+
+void Boot::finish_if_all_ended() {
+    if (phase_ != Phase::ending || !emulator_gone_ || !errors_read_) return;
+    if (!console_->closed() || !control_->closed()) return;
+    for (const auto& channel : channels_) {
+        if (!channel->socket->closed()) return;
+    }
+    finish();
+}
+
+void Boot::finish() {
+    phase_ = Phase::finished;
+    msg::BootFinished report;
+    report.console = scanner_.finish();
+    facts_.console_fault = scanner_.fatal_line();
+    facts_.console_stall = scanner_.stall_line();
+    facts_.last_console_line = scanner_.last_line();
+    facts_.emulator_message = last_line(errors_.text());
+    if (speaking_) facts_.run_in_progress = speaking_->dialog.run_in_progress();
+    auto verdict = decide_outcome(facts_);
+    report.attempt = request_.attempt;
+    report.outcome = verdict.outcome;
+    report.detail = std::move(verdict.detail);
+    report.runs = facts_.runs_finished;
+    report.console_bytes = console_bytes_;
+    if (started_ != SteadyTime()) report.setup_ns = (started_ - requested_).count();
+    if (facts_.hello) {
+        report.hello_ns = (greeted_ - started_).count();
+        report.work_ns = (ending_since_ - greeted_).count();
+    }
+    // Gone before it is reported: the emulator, the sockets, the directory.
+    for (auto& socket : {console_, control_}) {
+        if (socket) socket->close();
+    }
+    for (const auto& channel : channels_) channel->socket->close();
+    console_file_.reset();
+    emulator_.reset();
+    prepared_.reset();
+    report.teardown_ns = since(ending_since_);
+    asio::post(executor_, [self = shared_from_this(), report = std::move(report)]() mutable {
+        self->finished_(std::move(report));
+    });
+}
+
+}  // namespace kab::qemu

@@ -1,0 +1,97 @@
+#pragma once
+// One boot of one kernel in QEMU, from request to BootFinished.
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+
+#include "agent/host/console/console_scanner.h"
+#include "agent/host/qemu/agent_dialog.h"
+#include "agent/host/qemu/boot_files.h"
+#include "agent/host/qemu/guest_socket.h"
+#include "agent/host/qemu/outcome.h"
+#include "agent/host/qemu/qmp.h"
+#include "common/process/child.h"
+
+namespace kab::qemu {
+
+/// At most this many RunFinished may be unacknowledged; then the agent is not listened to.
+inline constexpr std::int64_t most_unacknowledged = 256;
+
+/// Lives on one event loop, by callbacks: prepares, starts QEMU, relays, watches deadlines, and ends when
+/// QEMU is gone and all it wrote has been read. Nothing is left after `finished`: no process, no file but
+/// the console. Destroying it at any time kills QEMU.
+///
+///   starting --hello--> running --done, error, deadline, crash, cancel--> ending --all ended--> finished
+class Boot : public std::enable_shared_from_this<Boot> {
+  public:
+    using Send = std::function<void(const msg::Message&)>;
+    using Finished = std::function<void(msg::BootFinished)>;
+
+    /// `send` gets BootProgress, BootHello and RunFinished; `finished` is called once, last, from the loop.
+    static std::shared_ptr<Boot> start(const boost::asio::any_io_executor& executor, const Accelerators& accelerators,
+                                       msg::BootRequest request, Send send, Finished finished);
+
+    const std::string& attempt() const { return request_.attempt; }
+    void cancel();
+    /// kabd has stored all runs up to `seq`.
+    void acknowledge(std::int64_t seq);
+
+  private:
+    enum class Phase { starting, running, ending, finished };
+    struct Channel {  ///< one of the two ways by which the agent may speak
+        std::string name;
+        std::shared_ptr<GuestSocket> socket;
+        AgentDialog dialog;
+    };
+
+    Boot(const boost::asio::any_io_executor& executor, msg::BootRequest request, Send send, Finished finished);
+
+    // boot_start.cpp
+    Status prepare(const Accelerators& accelerators);
+    Status open_console();
+    Status open_sockets();
+    Status spawn_emulator();
+    void pin_vcpus();
+    void read_emulator_errors();
+
+    // boot.cpp
+    void receive_console(std::string_view bytes);
+    void receive_agent(const std::shared_ptr<Channel>& channel, std::string_view bytes);
+    void relay(const std::shared_ptr<Channel>& channel);
+    void handle(msg::AgentHello hello);
+    void handle(msg::RunFinished run);
+    void arm(std::int64_t limit_ns, bool& passed);
+    void end(Nanoseconds patience);
+    void emulator_ended(const Result<ExitStatus>& status);
+    void finish_if_all_ended();
+    void finish();
+    void progress(const char* phase);
+
+    boost::asio::any_io_executor executor_;
+    msg::BootRequest request_;
+    Send send_;
+    Finished finished_;
+    Phase phase_ = Phase::starting;
+    std::optional<PreparedBoot> prepared_;
+    std::string emulator_program_, emulator_version_, accel_reason_;
+    BootFacts facts_;
+
+    std::unique_ptr<ChildProcess> emulator_;
+    bool emulator_gone_ = false, errors_read_ = false, ended_by_us_ = false;
+    Capture errors_{16384};
+    std::array<char, 4096> error_buffer_{};
+
+    std::shared_ptr<GuestSocket> console_, control_;
+    std::vector<std::shared_ptr<Channel>> channels_;
+    std::shared_ptr<Channel> speaking_;  ///< the one on which the agent said its first word
+    std::unique_ptr<Qmp> qmp_;
+    ConsoleScanner scanner_;
+    UniqueFd console_file_;
+    std::int64_t console_bytes_ = 0;
+    std::int64_t acknowledged_ = 0, sent_ = 0;  ///< seq of runs
+
+    boost::asio::steady_timer limit_, ending_;
+    SteadyTime requested_, started_, greeted_, ending_since_, last_progress_;
+};
+
+}  // namespace kab::qemu

@@ -1,0 +1,30 @@
+#include "agent/host/qemu/boot_files.h"
+
+#include "agent/host/qemu/initramfs.h"
+#include "common/paths.h"
+
+namespace kab::qemu {
+
+Result<PreparedBoot> prepare_boot(const msg::BootRequest& request, const Accelerators& accelerators) {
+    auto image = inspect_kernel(request.kernel);
+    if (!image) return pass(image);
+    auto agent = find_program("kab-agent");
+    if (!agent) return pass(agent);
+    auto directory = TempDir::make("kab-boot-");
+    if (!directory) return pass(directory);
+    const fs::path& place = directory->path();
+    BootFiles files{request.kernel, place / "initramfs", place / "console",
+                    place / "port", place / "serial",    place / "control"};
+    std::vector<ModuleFile> modules;
+    if (!request.modules.empty()) {
+        auto found = virtio_modules(request.modules);
+        if (!found) return pass(found);
+        modules = std::move(*found);
+    }
+    if (auto written = write_initramfs(files.initramfs, *agent, modules); !written) return pass(written);
+    auto plan = plan_boot(request, *image, accelerators, files);
+    if (!plan) return pass(plan);
+    return PreparedBoot{std::move(*directory), std::move(files), std::move(*plan)};
+}
+
+}  // namespace kab::qemu

@@ -1,0 +1,17 @@
+#pragma once
+// What a boot needs on disk, all of it in one directory that goes when the boot ends.
+#include "agent/host/qemu/command_line.h"
+
+namespace kab::qemu {
+
+struct PreparedBoot {
+    TempDir directory;
+    BootFiles files;
+    BootPlan plan;
+};
+
+/// Looks at the kernel, packs the initramfs, and plans. Fault::spec and the like say what is wrong with
+/// the request, Fault::infra and io what is wrong here.
+Result<PreparedBoot> prepare_boot(const msg::BootRequest& request, const Accelerators& accelerators);
+
+}  // namespace kab::qemu

@@ -1,0 +1,127 @@
+#include "agent/host/qemu/command_line.h"
+
+#include <fmt/core.h>
+
+#include <sstream>
+
+namespace kab::qemu {
+namespace {
+
+constexpr std::size_t longest_command_line = 2047;  // COMMAND_LINE_SIZE of x86, without its '\0'
+constexpr std::int64_t mebibyte = 1 << 20;
+
+/// The values of all `key=value` words, in order.
+std::vector<std::string> values_of(const std::string& command_line, const std::string& key) {
+    std::vector<std::string> result;
+    std::istringstream words(command_line);
+    std::string word;
+    while (words >> word) {
+        if (word.starts_with(key + "=")) result.push_back(word.substr(key.size() + 1));
+    }
+    return result;
+}
+
+/// A word of QEMU's option syntax: ',' is doubled.
+std::string escape(const std::string& value) {
+    std::string result;
+    for (const char c : value) {
+        result += c;
+        if (c == ',') result += ',';
+    }
+    return result;
+}
+
+std::string choose_channel(const msg::BootRequest& request, const KernelImage& image) {
+    if (!request.modules.empty()) return "virtio";
+    // A bzImage does not tell what is built in, but whoever has console=ttyS0 has ttyS1 too.
+    return image.virtio_console ? "virtio" : "ttyS1";
+}
+
+/// The clock must be what measurements rely on, unless the experiment itself asks for another.
+std::vector<std::string> wanted_clocksources(const std::string& accel, const std::string& addition) {
+    if (const auto named = values_of(addition, "clocksource"); !named.empty()) return {named.back()};
+    if (!values_of(addition, "tsc").empty()) return {};
+    if (accel == "tcg") return {"tsc"};
+    return {"tsc", "kvm-clock"};
+}
+
+/// The experiment has fewer CPUs brought up than the machine has.
+bool limits_cpus(const std::string& addition) {
+    return !values_of(addition, "maxcpus").empty() || !values_of(addition, "nr_cpus").empty() ||
+           (" " + addition + " ").find(" nosmp ") != std::string::npos;
+}
+
+std::string kernel_command_line(const msg::BootRequest& request, const BootPlan& plan, std::int64_t tsc_khz) {
+    // panic, oops: a fault ends the boot, by a reset that -no-reboot makes an exit. reboot=t: without ACPI
+    // only a triple fault resets for sure.
+    std::string line = "console=ttyS0 panic=-1 oops=panic reboot=t";
+    // Under emulation the kernel cannot calibrate the TSC against the PIT; without both of these it would fall
+    // back to jiffies. Under KVM it has the rate from the hypervisor.
+    if (plan.accel == "tcg" && tsc_khz > 0) line += fmt::format(" tsc=reliable tsc_early_khz={}", tsc_khz);
+    line += " kab.channel=" + plan.channel;
+    if (!request.command_line.empty()) line += " " + request.command_line;
+    return line;
+}
+
+void add_machine(const msg::BootRequest& request, const BootPlan& plan, std::vector<std::string>& arguments) {
+    const std::string machine = plan.machine == "microvm" ? "microvm,acpi=off" : "q35";
+    const bool tcg = plan.accel == "tcg";
+    const std::int64_t megabytes = (request.memory_bytes + mebibyte - 1) / mebibyte;
+    arguments.insert(arguments.end(), {"-machine", machine, "-accel", tcg ? "tcg,thread=multi" : "kvm"});
+    arguments.insert(arguments.end(), {"-cpu", tcg ? "max" : "host"});
+    arguments.insert(arguments.end(), {"-smp", std::to_string(request.cpus), "-m", std::to_string(megabytes)});
+}
+
+void add_socket(const std::string& id, const fs::path& path, std::vector<std::string>& arguments) {
+    arguments.push_back("-chardev");
+    arguments.push_back(fmt::format("socket,id={},path={}", id, escape(path.string())));
+}
+
+}  // namespace
+
+Result<BootPlan> plan_boot(const msg::BootRequest& request, const KernelImage& image, const Accelerators& accelerators,
+                           const BootFiles& files) {
+    BootPlan plan;
+    auto accel = accelerators.choose(request.accel);
+    if (!accel) return pass(accel);
+    auto machine = machine_for(image, request.machine);
+    if (!machine) return pass(machine);
+    if (request.cpus < 1 || request.memory_bytes < mebibyte) {
+        return fail(Fault::spec, "a boot needs at least one CPU and 1 MiB of memory, not {} and {} bytes", request.cpus,
+                    request.memory_bytes);
+    }
+    plan.accel = *accel;
+    plan.machine = *machine;
+    plan.channel = choose_channel(request, image);
+    plan.kernel_command_line = kernel_command_line(request, plan, accelerators.tsc_khz);
+    if (plan.kernel_command_line.size() > longest_command_line) {
+        return fail(Fault::spec, "the kernel's command line is {} bytes long; {} is the most",
+                    plan.kernel_command_line.size(), longest_command_line);
+    }
+    plan.clocksources = wanted_clocksources(plan.accel, request.command_line);
+    plan.cpus = limits_cpus(request.command_line) ? 0 : request.cpus;
+
+    auto& arguments = plan.arguments;
+    arguments = {"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"};
+    arguments.insert(arguments.end(),
+                     {"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"});
+    arguments.insert(arguments.end(), {"-name", "kab-" + escape(request.attempt) + ",debug-threads=on"});
+    add_machine(request, plan, arguments);
+    add_socket("console", files.console_socket, arguments);
+    arguments.insert(arguments.end(), {"-serial", "chardev:console"});
+    if (plan.machine == "q35") {
+        add_socket("second", files.serial_socket, arguments);
+        arguments.insert(arguments.end(), {"-serial", "chardev:second"});
+    }
+    add_socket("agent", files.port_socket, arguments);
+    const bool pci = plan.machine == "q35";
+    arguments.insert(arguments.end(), {"-device", pci ? "virtio-serial-pci" : "virtio-serial-device"});
+    arguments.insert(arguments.end(), {"-device", "virtserialport,chardev=agent,name=kab.agent"});
+    add_socket("control", files.control_socket, arguments);
+    arguments.insert(arguments.end(), {"-mon", "chardev=control,mode=control"});
+    arguments.insert(arguments.end(), {"-kernel", files.kernel.string(), "-initrd", files.initramfs.string()});
+    arguments.insert(arguments.end(), {"-append", plan.kernel_command_line});
+    return plan;
+}
+
+}  // namespace kab::qemu

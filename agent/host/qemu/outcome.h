@@ -1,0 +1,40 @@
+#pragma once
+// What is known at the end of a boot, and what that makes of it. Pure.
+#include <optional>
+#include <string>
+
+#include "common/process/spec.h"
+#include "protocol/messages.h"
+
+namespace kab::qemu {
+
+struct BootFacts {
+    bool cancelled = false;
+    std::string request_failure;  ///< what the request cannot have: no kernel, no such machine
+    std::string host_failure;     ///< ours: what could not be prepared, written or understood
+    std::string console_fault;    ///< first fatal finding on the console
+    std::string console_stall;    ///< first lockup, stall or hung task there
+    std::string last_console_line;
+    bool hello = false;
+    std::string plan_mismatch;  ///< hello tells of another machine than planned
+    std::optional<msg::AgentError> agent_error;
+    std::string agent_nonsense;  ///< what the agent said was not understood
+    bool done = false;
+    std::int64_t runs_planned = 0, runs_finished = 0;
+    std::int64_t run_in_progress = 0;  ///< seq; 0: none
+    bool boot_limit_passed = false;
+    bool run_limit_passed = false;
+    std::string limit;                   ///< the one that passed, as people write it: "60s"
+    std::optional<ExitStatus> emulator;  ///< how QEMU ended by itself; empty if we ended it
+    std::string emulator_message;        ///< its last line on stderr
+    std::string shutdown_reason;         ///< by QMP: "guest-reset", "guest-panic", "host-signal", ...
+};
+
+struct Verdict {
+    msg::Outcome outcome = msg::Outcome::infra_error;
+    std::string detail;  ///< one line; empty when ok
+};
+
+Verdict decide_outcome(const BootFacts& facts);
+
+}  // namespace kab::qemu
