@@ -40,6 +40,9 @@ struct Design {
     double margin = 0.02;    ///< share for log metrics, absolute for linear ones
     std::vector<int> looks;  ///< blocks at the planned looks; the last is the cap. One look: fixed N
     bool fixed = false;
+    /// false: blocks mean nothing across arms (data from elsewhere). Welch's t and Mann-Whitney on the
+    /// boots' scores instead of the paired tests; no protection against drift.
+    bool paired = true;
 };
 
 struct Input {
@@ -48,7 +51,9 @@ struct Input {
     std::vector<Series> series;
     std::vector<Observation> observations;
     std::vector<int> excluded_blocks;  ///< listed in the report, not used
-    int look = 0;                      ///< index of the look now taken, from 0; -1: not a planned look (preview)
+    /// Environment gates that failed, one sentence each; any of them makes every verdict `invalid`.
+    std::vector<std::string> failed_gates;
+    int look = 0;  ///< index of the look now taken, from 0; -1: not a planned look (preview)
 };
 
 enum class Verdict { invalid, equivalent, improved, regressed, inconclusive, pending, none };
@@ -57,22 +62,29 @@ const char* to_string(Verdict verdict);
 /// An estimate with the interval valid under the looks taken. Log metrics: ratios; linear: differences.
 struct Estimate {
     double value = 0, low = 0, high = 0;
-    double level = 0.95;  ///< nominal two-sided confidence of the interval
+    /// Two-sided confidence: of the t interval over all looks together, of the rank interval the one
+    /// really reached (a few blocks cannot give more).
+    double level = 0.95;
 };
 
 /// One arm against its baseline in one series (or, with series == -1, the sweep's mean over points).
 struct Comparison {
     int arm = 0, against = 0, series = -1;
     std::string workload, metric;      ///< filled also for sweeps
-    int n = 0;                         ///< blocks used (both arms present)
+    int n = 0;                         ///< blocks used (both arms present); unpaired: boots of the smaller side
     std::optional<Estimate> estimate;  ///< absent when n < 2 or the value cannot be compared (reason says why)
     double sd = 0;                     ///< of the block differences (log scale for log metrics)
     double t = 0, df = 0;
-    std::optional<double> p, p_adjusted;    ///< two-sided t; Holm over arms or BH over secondaries
-    std::optional<double> p_rank;           ///< exact Wilcoxon signed-rank
+    bool exact = false;                     ///< the differences do not vary: estimate without t, df and p
+    std::optional<double> p;                ///< two-sided t of this look alone
+    std::optional<double> p_sequential;     ///< p, counting the looks (repeated p value)
+    std::optional<double> p_adjusted;       ///< p_sequential, Holm over primaries or BH over secondaries
+    std::optional<double> p_rank;           ///< exact Wilcoxon signed-rank; unpaired: Mann-Whitney
     std::optional<Estimate> rank_estimate;  ///< Hodges-Lehmann
     std::optional<double> p_equivalence;    ///< TOST at the margin
     std::optional<double> detectable;       ///< least effect found with 90% power at this n (ratio-1 or difference)
+    double margin = 0;                      ///< as a share for log metrics, in the unit for linear ones
+    bool control = false;                   ///< A' against its baseline: a gate, no question
     bool primary = false, material = false, fragile = false;
     Verdict verdict = Verdict::none;
     std::string reason;  ///< one plain sentence; why absent, why invalid
@@ -118,7 +130,8 @@ struct Output {
     std::optional<int> more_blocks;     ///< how many would likely settle it, when inconclusive
 };
 
-/// Everything. `cost_boot_ns`/`cost_iteration_ns` (measured; 0 unknown) are for the advice only.
+/// Everything. Never throws for odd data: what cannot be computed is absent with a reason.
+/// `cost_boot_ns`/`cost_iteration_ns` (measured; 0 unknown) are for the advice only.
 Output analyse(const Input& input, double cost_boot_ns = 0, double cost_iteration_ns = 0);
 
 }  // namespace kab::stats

@@ -1,0 +1,146 @@
+#include "daemon/stats/compare.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "daemon/stats/hodges_lehmann.h"
+#include "daemon/stats/mann_whitney.h"
+#include "daemon/stats/power.h"
+#include "daemon/stats/signed_rank.h"
+#include "daemon/stats/welch.h"
+#include "daemon/stats/words.h"
+
+namespace kab::stats {
+namespace {
+
+void drop(Measured& m, std::string reason) {
+    Comparison& row = m.row;
+    m.usable = false;
+    row.estimate.reset();
+    row.p.reset();
+    row.p_sequential.reset();
+    row.p_rank.reset();
+    row.p_equivalence.reset();
+    row.rank_estimate.reset();
+    row.detectable.reset();
+    row.sd = row.t = row.df = 0;
+    row.exact = false;
+    row.reason = std::move(reason);
+}
+
+/// Why the data of two arms cannot be compared at all; empty when they can.
+std::string obstacle(const Measured& m, const Pairs& pairs) {
+    if (m.scale == Scale::log && pairs.not_positive > 0)
+        return fmt::format("{} with values of 0 or below: a ratio needs positive values; use scale linear",
+                           counted(pairs.not_positive, "boot"));
+    if (pairs.d.size() < 2) {
+        std::string why =
+            pairs.d.empty() ? "no block has values of both arms" : "only one block has values of both arms";
+        if (pairs.not_finite > 0)
+            why += fmt::format(" ({} with values that are no numbers)", counted(pairs.not_finite, "boot"));
+        return why + "; at least 2 are needed";
+    }
+    return {};
+}
+
+/// The rank counterpart of two one-sided tests: signed-rank of d + margin and d - margin.
+double rank_equivalence(const std::vector<double>& d, double margin) {
+    std::vector<double> up(d), down(d);
+    for (auto& value : up) value += margin;
+    for (auto& value : down) value -= margin;
+    return std::max(signed_rank(up).upper, signed_rank(down).lower);
+}
+
+void rank_row(Measured& m) {
+    const SignedRank ranks = signed_rank(m.d);
+    m.row.p_rank = ranks.p;
+    m.rank_least_p = least_signed_rank_p(ranks.n);
+    const HodgesLehmann shift = hodges_lehmann(m.d, 1 - 2 * m.level.nominal);
+    to_estimate(shift.estimate, {shift.low, shift.high}, shift.level, m.scale, m.row.rank_estimate);
+    if (m.equivalence.low > -m.margin && m.equivalence.high < m.margin)
+        m.rank_equivalence_p = rank_equivalence(m.d, m.margin);
+}
+
+}  // namespace
+
+bool to_estimate(double value, const Interval& interval, double level, Scale scale, std::optional<Estimate>& out) {
+    Estimate estimate{value, interval.low, interval.high, level};
+    if (scale == Scale::log) {
+        estimate.value = std::exp(value);
+        estimate.low = std::exp(interval.low);
+        estimate.high = std::exp(interval.high);
+    }
+    if (!std::isfinite(estimate.value) || !std::isfinite(estimate.low) || !std::isfinite(estimate.high)) return false;
+    out = estimate;
+    return true;
+}
+
+void Judge::measure(Measured& m, const Pairs& pairs) {
+    m.row.n = static_cast<int>(pairs.d.size());
+    m.blocks = pairs.blocks;
+    if (auto why = obstacle(m, pairs); !why.empty()) return drop(m, std::move(why));
+    m.d = pairs.d;
+    m.test = paired_t(m.d, pairs.tolerance);
+    fill(m);
+    if (m.usable && !m.test.exact) rank_row(m);
+}
+
+void Judge::measure_unpaired(Measured& m, const std::vector<double>& arm, const std::vector<double>& against,
+                             double tolerance) {
+    m.row.n = static_cast<int>(std::min(arm.size(), against.size()));
+    const Welch test = welch(arm, against);
+    if (!test.valid) return drop(m, "fewer than 2 values on a side");
+    m.test.n = m.row.n;
+    m.test.mean = test.difference;
+    m.test.standard_error = test.standard_error;
+    m.test.t = test.t;
+    m.test.df = test.df;
+    m.test.p = test.p;
+    m.test.exact = test.exact || test.standard_error <= tolerance;
+    // So that sd / sqrt(n) is the standard error, as in the paired case.
+    m.test.sd = test.standard_error * std::sqrt(static_cast<double>(m.row.n));
+    if (m.test.exact) m.test.t = m.test.df = m.test.sd = m.test.standard_error = 0;
+    if (m.test.exact && std::abs(m.test.mean) <= tolerance) m.test.mean = 0;
+    fill(m);
+    if (!m.usable || m.test.exact) return;
+    const MannWhitney ranks = mann_whitney(arm, against);
+    m.row.p_rank = ranks.p;
+    m.rank_least_p = 0;
+    m.rank_equivalence_p = 0;
+    const HodgesLehmann shift = hodges_lehmann_shift(arm, against, 1 - 2 * m.level.nominal);
+    to_estimate(shift.estimate, {shift.low, shift.high}, shift.level, m.scale, m.row.rank_estimate);
+}
+
+void Judge::fill(Measured& m) {
+    Comparison& row = m.row;
+    m.usable = true;
+    m.difference = t_interval(m.test, m.level.nominal);
+    m.equivalence = t_interval(m.test, m.level.equivalence);
+    row.exact = m.test.exact;
+    row.sd = m.test.sd;
+    if (!std::isfinite(m.test.mean) || !std::isfinite(m.test.sd) || !std::isfinite(m.test.t))
+        return drop(m, "the values are too large to compute with");
+    if (!to_estimate(m.test.mean, m.difference, m.level.confidence, m.scale, row.estimate))
+        return drop(m, fmt::format("{} that vary so much give no interval", counted(row.n, "block")));
+    if (m.test.exact) return;
+    row.t = m.test.t;
+    row.df = m.test.df;
+    row.p = m.test.p;
+    row.p_sequential = repeated_.two_sided(m.test.p);
+    if (m.margin > 0) row.p_equivalence = equivalence_p(m.test, m.margin);
+    fill_detectable(m);
+}
+
+void Judge::fill_detectable(Measured& m) {
+    const auto key = std::pair(m.row.n, m.level.nominal);
+    auto found = detectable_.find(key);
+    if (found == detectable_.end()) found = detectable_.emplace(key, detectable_effect(m.row.n, m.level.nominal)).first;
+    if (!found->second) return;
+    const double effect = *found->second * m.test.sd;
+    const double shown = m.scale == Scale::log ? std::expm1(effect) : effect;
+    if (std::isfinite(shown)) m.row.detectable = shown;
+}
+
+}  // namespace kab::stats

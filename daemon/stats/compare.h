@@ -1,0 +1,56 @@
+#pragma once
+// One comparison: from differences to estimate, intervals and p values. No verdicts yet.
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/stats/analysis.h"
+#include "daemon/stats/paired.h"
+#include "daemon/stats/pairs.h"
+#include "daemon/stats/stage.h"
+
+namespace kab::stats {
+
+/// What the analysis knows of a comparison beyond its row in the output. Intervals and margin are on the
+/// scale of the metric (logarithms or plain).
+struct Measured {
+    Comparison row;
+    Scale scale = Scale::log;
+    Better better = Better::lower;
+    std::string unit, point;
+    Level level;
+    double margin = 0;
+    bool usable = false;  ///< there is an estimate
+    PairedT test;
+    Interval difference, equivalence;  ///< valid under the looks taken
+    std::vector<double> d;
+    double rank_least_p = 1;        ///< least two-sided p the rank test can give here
+    double rank_equivalence_p = 1;  ///< rank counterpart of p_equivalence
+    std::vector<int> blocks;        ///< used
+};
+
+/// Shared by all comparisons of an analysis.
+class Judge {
+  public:
+    explicit Judge(const Stage& stage) : repeated_(stage.information) {}
+    /// Fills test, intervals, p values, rank row and detectable effect of `m` from its pairs; on failure
+    /// row.reason says why there is no estimate.
+    void measure(Measured& m, const Pairs& pairs);
+    /// The same for two independent samples of scores.
+    void measure_unpaired(Measured& m, const std::vector<double>& arm, const std::vector<double>& against,
+                          double tolerance);
+
+  private:
+    void fill(Measured& m);
+    void fill_detectable(Measured& m);
+
+    RepeatedP repeated_;
+    std::map<std::pair<int, double>, std::optional<double>> detectable_;  ///< in units of sd
+};
+
+/// An interval of the metric's scale as a row shows it. False when a bound is not finite.
+bool to_estimate(double value, const Interval& interval, double level, Scale scale, std::optional<Estimate>& out);
+
+}  // namespace kab::stats

@@ -1,0 +1,133 @@
+#include "daemon/stats/components.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "daemon/stats/anova.h"
+#include "daemon/stats/paired.h"
+#include "daemon/stats/sums.h"
+
+namespace kab::stats {
+namespace {
+
+/// Least-squares slope of the values over the iteration index; nullopt when there is but one index.
+std::optional<double> slope(const BootValues& boot) {
+    double centre = 0, products = 0, squares = 0;
+    for (const int index : boot.iterations) centre += index;
+    centre /= static_cast<double>(boot.iterations.size());
+    const double level = mean(boot.values);
+    for (std::size_t i = 0; i < boot.values.size(); ++i) {
+        const double off = boot.iterations[i] - centre;
+        products += off * (boot.values[i] - level);
+        squares += off * off;
+    }
+    if (!(squares > 0)) return std::nullopt;
+    return products / squares;
+}
+
+double iteration_variance(std::span<const BootValues> boots, std::span<const double> means, IndexMeans index_means) {
+    std::vector<std::pair<int, double>> rests;  // iteration index, what the value has over its boot's mean
+    for (std::size_t i = 0; i < boots.size(); ++i)
+        for (std::size_t j = 0; j < boots[i].values.size(); ++j)
+            rests.emplace_back(boots[i].iterations[j], boots[i].values[j] - means[i]);
+    std::stable_sort(rests.begin(), rests.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<double> squares, of_index;
+    squares.reserve(rests.size());
+    int indices = 0;
+    for (std::size_t begin = 0; begin < rests.size(); ++indices) {
+        of_index.clear();
+        std::size_t end = begin;
+        while (end < rests.size() && rests[end].first == rests[begin].first) of_index.push_back(rests[end++].second);
+        const double level = index_means == IndexMeans::remove ? mean(of_index) : 0;
+        for (const double r : of_index) squares.push_back((r - level) * (r - level));
+        begin = end;
+    }
+    double df = static_cast<double>(squares.size()) - static_cast<double>(boots.size());
+    if (index_means == IndexMeans::remove) df -= indices - 1;
+    return df > 0 ? sum(squares) / df : 0;
+}
+
+/// Scores of the blocks that have all arms, block by block.
+std::vector<double> complete_blocks(std::span<const BootValues> boots, std::span<const double> means, int& arms) {
+    std::vector<int> all_arms;
+    for (const auto& boot : boots) all_arms.push_back(boot.arm);
+    std::sort(all_arms.begin(), all_arms.end());
+    all_arms.erase(std::unique(all_arms.begin(), all_arms.end()), all_arms.end());
+    arms = static_cast<int>(all_arms.size());
+    std::vector<double> scores;
+    for (std::size_t begin = 0; begin < boots.size();) {
+        std::size_t end = begin;
+        while (end < boots.size() && boots[end].block == boots[begin].block) ++end;
+        if (end - begin == all_arms.size())
+            for (std::size_t i = begin; i < end; ++i) scores.push_back(means[i]);
+        begin = end;
+    }
+    return scores;
+}
+
+void fill_trend(Components& result, std::span<const BootValues> boots) {
+    std::vector<double> of_blocks, slopes;
+    for (std::size_t i = 0; i < boots.size();) {
+        slopes.clear();
+        const int block = boots[i].block;
+        for (; i < boots.size() && boots[i].block == block; ++i)
+            if (const auto s = slope(boots[i])) slopes.push_back(*s);
+        if (!slopes.empty()) of_blocks.push_back(mean(slopes));
+    }
+    if (of_blocks.empty()) return;
+    const PairedT test = paired_t(of_blocks);
+    result.trend = test.mean;
+    if (test.n >= 2 && !test.exact) result.trend_p = test.p;
+}
+
+}  // namespace
+
+Components variance_components(std::span<const BootValues> boots, IndexMeans index_means) {
+    Components result;
+    std::vector<double> means;
+    double inverse = 0;
+    for (const auto& boot : boots) {
+        means.push_back(mean(boot.values));
+        if (boot.values.empty()) return result;
+        inverse += 1 / static_cast<double>(boot.values.size());
+    }
+    if (boots.empty()) return result;
+    const double n = static_cast<double>(boots.size()) / inverse;
+    result.iterations_per_boot = n;
+    result.iteration = iteration_variance(boots, means, index_means);
+    fill_trend(result, boots);
+    int arms = 0;
+    const auto scores = complete_blocks(boots, means, arms);
+    const BlockDesign design = block_design(scores, arms);
+    if (!design.valid) return result;
+    result.boot = std::max(0.0, design.mean_square_residual - result.iteration / n);
+    result.block = std::max(0.0, (design.mean_square_block - design.mean_square_residual) / arms);
+    return result;
+}
+
+std::optional<double> slope_interaction_p(std::span<const BootValues> boots, int arm, int against) {
+    std::vector<double> differences;
+    for (std::size_t i = 0; i < boots.size();) {
+        const int block = boots[i].block;
+        std::optional<double> of_arm, of_against;
+        for (; i < boots.size() && boots[i].block == block; ++i) {
+            if (boots[i].arm == arm) of_arm = slope(boots[i]);
+            if (boots[i].arm == against) of_against = slope(boots[i]);
+        }
+        if (of_arm && of_against) differences.push_back(*of_arm - *of_against);
+    }
+    const PairedT test = paired_t(differences);
+    if (test.n < 2 || test.exact) return std::nullopt;
+    return test.p;
+}
+
+int best_iterations(const Components& components, double cost_boot, double cost_iteration) {
+    if (!(cost_boot > 0) || !(cost_iteration > 0) || !(components.boot > 0) || !(components.iteration > 0)) return 0;
+    const double best = std::sqrt(cost_boot / cost_iteration * (components.iteration / components.boot));
+    if (!std::isfinite(best)) return 0;
+    return static_cast<int>(std::clamp(std::round(best), 1.0, 100.0));
+}
+
+}  // namespace kab::stats

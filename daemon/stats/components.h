@@ -1,0 +1,38 @@
+#pragma once
+// Where the noise comes from: variances between blocks, between boots of a block, between iterations of a
+// boot. Method of moments, which for balanced data is REML wherever no estimate is negative.
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace kab::stats {
+
+/// The iterations of one boot of one arm, on the scale of the metric (logarithms or plain).
+struct BootValues {
+    int block = 0, arm = 0;
+    std::span<const double> values;
+    std::span<const int> iterations;  ///< index of each value within the boot
+};
+
+struct Components {
+    double block = 0, boot = 0, iteration = 0;  ///< variances, at least 0
+    double iterations_per_boot = 0;             ///< harmonic mean
+    double trend = 0;                           ///< mean slope per iteration index within a boot
+    std::optional<double> trend_p;              ///< t test over blocks that the slope is 0
+};
+
+enum class IndexMeans { keep, remove };
+
+/// `boots` ascending by block and arm. Arms are fixed effects; only blocks in which every arm has a boot count towards
+/// block and boot. `remove` takes the mean of each iteration index out before the iteration variance is estimated: the
+/// first runs of a boot differ from later ones, and that is no noise.
+Components variance_components(std::span<const BootValues> boots, IndexMeans index_means = IndexMeans::remove);
+
+/// t test over blocks that two arms have the same slope over iterations; nullopt below two blocks.
+std::optional<double> slope_interaction_p(std::span<const BootValues> boots, int arm, int against);
+
+/// Least-variance number of iterations a boot for a given total time: sqrt((cost boot / cost iteration) x
+/// (variance iteration / variance boot)), from 1 to 100; 0 when a cost or variance is not known.
+int best_iterations(const Components& components, double cost_boot, double cost_iteration);
+
+}  // namespace kab::stats

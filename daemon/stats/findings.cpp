@@ -1,0 +1,81 @@
+#include "daemon/stats/findings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace kab::stats {
+namespace {
+
+using Sides = std::pair<std::vector<int>, std::vector<int>>;  ///< improved, regressed
+
+/// Of the listed comparisons the one with the largest |t|; an exact one beats all.
+int strongest(const std::vector<Comparison>& comparisons, const std::vector<int>& which) {
+    const auto strength = [&](int i) {
+        const auto& c = comparisons[static_cast<std::size_t>(i)];
+        return std::pair(c.exact, std::abs(c.t));
+    };
+    return *std::max_element(which.begin(), which.end(), [&](int a, int b) { return strength(a) < strength(b); });
+}
+
+}  // namespace
+
+std::vector<Trade> trades_of(const std::vector<Comparison>& comparisons) {
+    std::set<std::tuple<int, std::string, std::string>> swept;
+    for (const auto& c : comparisons)
+        if (c.series < 0) swept.emplace(c.arm, c.workload, c.metric);
+    std::map<int, Sides> of_arm;
+    for (int i = 0; i < static_cast<int>(comparisons.size()); ++i) {
+        const auto& c = comparisons[static_cast<std::size_t>(i)];
+        if (!c.material || c.control) continue;
+        if (c.series >= 0 && swept.contains({c.arm, c.workload, c.metric})) continue;
+        if (c.verdict == Verdict::improved) of_arm[c.arm].first.push_back(i);
+        if (c.verdict == Verdict::regressed) of_arm[c.arm].second.push_back(i);
+    }
+    std::vector<Trade> trades;
+    for (const auto& [arm, sides] : of_arm) {
+        const auto& [better, worse] = sides;
+        const auto primary = [&](int i) { return comparisons[static_cast<std::size_t>(i)].primary; };
+        const bool any =
+            std::any_of(better.begin(), better.end(), primary) || std::any_of(worse.begin(), worse.end(), primary);
+        if (better.empty() || worse.empty()) continue;
+        if (!any) {
+            trades.push_back({arm, strongest(comparisons, better), strongest(comparisons, worse)});
+            continue;
+        }
+        for (const int b : better)
+            for (const int w : worse)
+                if (primary(b) || primary(w)) trades.push_back({arm, b, w});
+    }
+    return trades;
+}
+
+void warn_of_opposite_points(const std::vector<Measured>& rows, const std::vector<ArmInfo>& arms,
+                             std::vector<std::string>& warnings) {
+    using Key = std::tuple<std::string, std::string, int>;
+    std::map<Key, std::pair<std::string, std::string>> points;
+    std::set<Key> swept;
+    for (const auto& m : rows) {
+        const Key key{m.row.workload, m.row.metric, m.row.arm};
+        if (m.row.series < 0) swept.insert(key);
+        if (m.row.series < 0 || m.row.control) continue;
+        auto& [better, worse] = points[key];
+        if (m.row.verdict == Verdict::improved) better += (better.empty() ? "" : ", ") + m.point;
+        if (m.row.verdict == Verdict::regressed) worse += (worse.empty() ? "" : ", ") + m.point;
+    }
+    for (const auto& [key, sides] : points) {
+        if (!swept.contains(key) || sides.first.empty() || sides.second.empty()) continue;
+        const auto& [workload, metric, arm] = key;
+        warnings.push_back(
+            fmt::format("{}/{} with {}: points pull in opposite directions, better at {}, worse at {}; the mean over "
+                        "points hides that",
+                        workload, metric, arms[static_cast<std::size_t>(arm)].name, sides.first, sides.second));
+    }
+}
+
+}  // namespace kab::stats

@@ -1,0 +1,245 @@
+#include "daemon/stats/spending.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <tuple>
+
+#include "daemon/stats/distributions.h"
+
+namespace kab::stats {
+namespace {
+
+constexpr double hsd_gamma = -4;
+
+struct Quadrature {
+    std::vector<double> nodes, weights;  ///< Gauss-Legendre on [-1, 1]
+};
+
+Quadrature gauss_legendre(int n) {
+    Quadrature rule;
+    rule.nodes.resize(static_cast<std::size_t>(n));
+    rule.weights.resize(static_cast<std::size_t>(n));
+    for (int i = 0; i < n; ++i) {
+        double x = -std::cos(std::numbers::pi * (i + 0.75) / (n + 0.5));
+        double slope = 1;
+        for (int step = 0; step < 100; ++step) {
+            double before = 1, now = x;
+            for (int k = 2; k <= n; ++k) {
+                const double next = ((2.0 * k - 1) * x * now - (k - 1.0) * before) / k;
+                before = now;
+                now = next;
+            }
+            slope = n * (x * now - before) / (x * x - 1);
+            const double move = now / slope;
+            x -= move;
+            if (std::abs(move) < 1e-15) break;
+        }
+        rule.nodes[static_cast<std::size_t>(i)] = x;
+        rule.weights[static_cast<std::size_t>(i)] = 2 / ((1 - x * x) * slope * slope);
+    }
+    return rule;
+}
+
+/// The process so far: density of the score at nodes, given that no bound was crossed. In units in which
+/// the whole information is 1, the score at share t is normal with variance t.
+struct Density {
+    std::vector<double> at, mass;  ///< mass: quadrature weight times density
+};
+
+double crossing(const Density& density, double score, double root) {
+    double p = 0;
+    for (std::size_t i = 0; i < density.at.size(); ++i)
+        p += density.mass[i] * normal_upper((score - density.at[i]) / root);
+    return p;
+}
+
+double crossing_density(const Density& density, double score, double root) {
+    double p = 0;
+    for (std::size_t i = 0; i < density.at.size(); ++i)
+        p += density.mass[i] * normal_density((score - density.at[i]) / root);
+    return p / root;
+}
+
+/// The score whose crossing probability is `p`: Newton on the logarithm, kept inside a bracket.
+double solve_crossing(const Density& density, double root, double p, double t) {
+    double low = -9 * std::sqrt(t), high = 40 * std::sqrt(t);
+    double score = normal_upper_quantile(std::clamp(p, 1e-300, 0.5)) * std::sqrt(t);
+    for (int step = 0; step < 200; ++step) {
+        const double at = crossing(density, score, root);
+        (at > p ? low : high) = score;
+        const double slope = crossing_density(density, score, root);
+        double next = at > 0 && slope > 0 ? score + at / slope * std::log(at / p) : (low + high) / 2;
+        if (!(next > low && next < high)) next = (low + high) / 2;
+        if (std::abs(next - score) <= 1e-13 * std::max(1.0, std::abs(score))) return next;
+        score = next;
+    }
+    return score;
+}
+
+/// Nodes over what continues below `score` at share t. `root` is the smaller of the standard deviations
+/// of the steps before and after: the integrand has no finer detail than that.
+Density continuation(const Density& before, double score, double t, double step_root, double detail) {
+    const double low = -8.5 * std::sqrt(t);
+    const double length = score - low;
+    const int n = std::clamp(static_cast<int>(std::ceil(2 * length / detail)) + 16, 32, 400);
+    const Quadrature rule = gauss_legendre(n);
+    Density result;
+    result.at.resize(static_cast<std::size_t>(n));
+    result.mass.resize(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < result.at.size(); ++i) {
+        const double x = low + (rule.nodes[i] + 1) / 2 * length;
+        double density = 0;
+        if (before.at.empty())
+            density = normal_density(x / step_root) / step_root;
+        else
+            density = crossing_density(before, x, step_root);
+        result.at[i] = x;
+        result.mass[i] = rule.weights[i] * length / 2 * density;
+    }
+    return result;
+}
+
+std::vector<Bound> integrate(Spending rule, double alpha, std::span<const double> information) {
+    std::vector<Bound> result;
+    Density density;
+    double t_before = 0, spent_before = 0;
+    for (std::size_t k = 0; k < information.size(); ++k) {
+        const double t = information[k];
+        Bound bound;
+        bound.spent = std::min(alpha, spent(rule, alpha, t));
+        const double now = std::max(bound.spent - spent_before, 1e-300);
+        const double root = std::sqrt(t - t_before);
+        double score = 0;
+        if (k == 0) {
+            bound.z = normal_upper_quantile(now);
+            score = bound.z * std::sqrt(t);
+        } else {
+            score = solve_crossing(density, root, now, t);
+            bound.z = score / std::sqrt(t);
+        }
+        bound.nominal_p = k == 0 ? now : normal_upper(bound.z);
+        result.push_back(bound);
+        if (k + 1 < information.size()) {
+            const double detail = std::min(root, std::sqrt(information[k + 1] - t));
+            density = continuation(density, score, t, root, detail);
+        }
+        t_before = t;
+        spent_before = bound.spent;
+    }
+    return result;
+}
+
+}  // namespace
+
+double spent(Spending rule, double alpha, double t) {
+    t = std::clamp(t, 0.0, 1.0);
+    if (t == 0) return 0;
+    if (t == 1) return alpha;
+    if (rule == Spending::hwang_shih_decani) return alpha * std::expm1(-hsd_gamma * t) / std::expm1(-hsd_gamma);
+    return std::min(alpha, 2 * normal_upper(normal_upper_quantile(alpha / 2) / std::sqrt(t)));
+}
+
+std::vector<Bound> bounds(Spending rule, double alpha, std::span<const double> information) {
+    // A memo of a pure function: every look of every evaluation of a daemon asks for the same few designs.
+    using Key = std::tuple<Spending, double, std::vector<double>>;
+    thread_local std::map<Key, std::vector<Bound>> memo;
+    Key key{rule, alpha, std::vector<double>(information.begin(), information.end())};
+    if (const auto found = memo.find(key); found != memo.end()) return found->second;
+    if (memo.size() >= 256) memo.clear();
+    auto result = integrate(rule, alpha, information);
+    memo.emplace(std::move(key), result);
+    return result;
+}
+
+std::vector<double> information_shares(std::span<const int> looks) {
+    std::vector<double> shares;
+    int before = 0;
+    if (looks.empty()) return shares;
+    const int cap = *std::max_element(looks.begin(), looks.end());
+    for (const int look : looks) {
+        if (look <= before) continue;
+        shares.push_back(static_cast<double>(look) / cap);
+        before = look;
+    }
+    return shares;
+}
+
+namespace {
+
+constexpr int chebyshev_nodes = 21;
+const double least_log_alpha = std::log(1e-10);
+const double most_log_alpha = std::log(0.5);
+
+struct Table {
+    std::vector<double> nodes, values, weights;
+};
+
+Table make_table(std::span<const double> information) {
+    Table table;
+    const double middle = (most_log_alpha + least_log_alpha) / 2, half = (most_log_alpha - least_log_alpha) / 2;
+    for (int i = 0; i < chebyshev_nodes; ++i) {  // second kind: the ends are nodes
+        const double x = middle - half * std::cos(std::numbers::pi * i / (chebyshev_nodes - 1));
+        const auto design = integrate(Spending::hwang_shih_decani, std::exp(x), information);
+        const bool end = i == 0 || i == chebyshev_nodes - 1;
+        table.nodes.push_back(x);
+        table.values.push_back(std::log(design.back().nominal_p));
+        table.weights.push_back((i % 2 == 0 ? 1.0 : -1.0) * (end ? 0.5 : 1.0));
+    }
+    return table;
+}
+
+const Table& table_for(const std::vector<double>& information) {
+    thread_local std::map<std::vector<double>, Table> memo;
+    const auto found = memo.find(information);
+    if (found != memo.end()) return found->second;
+    if (memo.size() >= 64) memo.clear();
+    return memo.emplace(information, make_table(information)).first->second;
+}
+
+}  // namespace
+
+RepeatedP::RepeatedP(std::vector<double> information) : information_(std::move(information)) {
+    if (information_.size() < 2) return;  // one look: closed form
+    const Table& table = table_for(information_);
+    nodes_ = table.nodes;
+    values_ = table.values;
+    weights_ = table.weights;
+}
+
+double RepeatedP::log_nominal(double log_alpha) const {
+    double top = 0, bottom = 0;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        const double off = log_alpha - nodes_[i];
+        if (off == 0) return values_[i];
+        const double share = weights_[i] / off;
+        top += share * values_[i];
+        bottom += share;
+    }
+    return top / bottom;
+}
+
+double RepeatedP::one_sided(double nominal_p) const {
+    if (!(nominal_p > 0)) return 0;
+    if (nominal_p >= 0.5) return 0.5;
+    if (information_.empty()) return nominal_p;
+    if (information_.size() == 1)
+        return std::min(0.5, nominal_p / spent(Spending::hwang_shih_decani, 1, information_[0]));
+    const double wanted = std::log(nominal_p);
+    if (wanted >= values_.back()) return 0.5;
+    // Far out only one look can have been crossed: proportional.
+    if (wanted <= values_.front()) return std::exp(nodes_.front() + (wanted - values_.front()));
+    double low = nodes_.front(), high = nodes_.back();
+    for (int step = 0; step < 60 && high - low > 1e-13; ++step) {
+        const double middle = (low + high) / 2;
+        (log_nominal(middle) < wanted ? low : high) = middle;
+    }
+    return std::min(0.5, std::exp((low + high) / 2));
+}
+
+double RepeatedP::two_sided(double p) const {
+    return std::min(1.0, 2 * one_sided(p / 2));
+}
+
+}  // namespace kab::stats

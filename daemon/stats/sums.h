@@ -1,0 +1,26 @@
+#pragma once
+// Sums that do not depend on the order of the machine: always the given order, always compensated.
+#include <cstddef>
+#include <span>
+
+namespace kab::stats {
+
+/// Neumaier's compensated sum of the values in their order (Z. angew. Math. Mech. 54, 1974).
+double sum(std::span<const double> values);
+
+struct Moments {
+    std::size_t n = 0;
+    double mean = 0;      ///< 0 when n == 0
+    double variance = 0;  ///< with n - 1; 0 when n < 2
+};
+
+/// Mean and variance in two passes. Values whose plain sum overflows are scaled first; the variance
+/// may still be infinite, the mean never is for finite values.
+Moments moments(std::span<const double> values);
+
+double mean(std::span<const double> values);
+
+/// Of a copy; the mean of the two middle values when n is even. 0 when empty.
+double median(std::span<const double> values);
+
+}  // namespace kab::stats
