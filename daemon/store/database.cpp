@@ -69,13 +69,13 @@ Status Database::configure(Access access) {
     const bool writer = access == Access::read_write;
     sqlite3_busy_timeout(handle_, writer ? writer_wait_ms : reader_wait_ms);
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-    sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     // Before the first read, and for readers too: whoever closes last would otherwise remove -wal and -shm.
     int keep = 1;
     if (int code = sqlite3_file_control(handle_, "main", SQLITE_FCNTL_PERSIST_WAL, &keep); code != SQLITE_OK)
         return failed(code, "keep the write-ahead log");
     if (!writer) {
         sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+        sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
         return execute("set up the connection", "PRAGMA query_only = ON");
     }
     if (auto set = execute("turn on write-ahead logging", "PRAGMA journal_mode = WAL"); !set) return set;

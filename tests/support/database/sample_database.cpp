@@ -1,0 +1,390 @@
+#include "tests/support/database/sample_database.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "common/json.h"
+#include "common/workload_catalog.h"
+
+namespace kab::test {
+namespace {
+
+using store::Writer;
+
+constexpr std::int64_t second = 1000000000;
+constexpr std::int64_t start_at = 1767268800 * second;  // 2026-01-01T12:00:00Z
+constexpr const char* workload = "ipcns-exit";
+
+const char* const software_counters[] = {"task-clock", "context-switches", "cpu-migrations", "page-faults"};
+const char* const hardware_counters[] = {
+    "cycles", "instructions", "stalled-cycles-frontend", "stalled-cycles-backend", "branches", "branch-misses"};
+
+void must(const Status& status) {
+    if (!status) throw std::runtime_error(status.error().text());
+}
+
+/// Roughly normal, mean 0 and sd 1, the same on every machine.
+class Noise {
+  public:
+    double next() {
+        double sum = 0;
+        for (int i = 0; i < 12; ++i) {
+            state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
+            sum += static_cast<double>(state_ >> 40) / static_cast<double>(1ULL << 24);
+        }
+        return sum - 6;
+    }
+
+  private:
+    std::uint64_t state_ = 20260101;
+};
+
+struct ArmFigures {
+    const char* name;
+    double elapsed, backlog, task_clock;  ///< seconds
+};
+constexpr ArmFigures figures[] = {{"inline-free", 1.20, 0.011, 2.30},
+                                  {"per-ns-work", 1.02, 4.90, 2.95},
+                                  {"deferred-free", 0.95, 4.40, 3.10},
+                                  {"A'", 1.20, 0.011, 2.30}};
+
+Json experiment_json(const SampleOptions& options) {
+    Json counters = Json::array();
+    for (const char* name : software_counters) counters.push_back(name);
+    for (const char* name : hardware_counters) counters.push_back(name);
+    Json sweep = Json::object();
+    if (options.swept) sweep["concurrency"] = {0, 1};
+    Json arms = Json::array();
+    for (int i = 0; i < 3; ++i)
+        arms.push_back({{"name", figures[i].name}, {"against", i == 0 ? "" : "inline-free"}, {"command_line", ""}});
+    return {
+        {"experiment", "ipc-ns-deferred-free"},
+        {"question", "Does freeing an IPC namespace from a workqueue make exit faster?"},
+        {"arms", arms},
+        {"workloads",
+         {{{"workload", workload},
+           {"with", {{"children", 1000}, {"concurrency", 0}}},
+           {"sweep", sweep},
+           {"iterations", options.iterations},
+           {"warmup", options.warmup},
+           {"counters", counters},
+           {"counter_iterations", options.counter_iterations}}}},
+        {"host", {{"kind", "qemu"}, {"cpus", 2}, {"memory_bytes", 536870912}, {"accel", "auto"}, {"machine", "auto"}}},
+        {"decide",
+         {{"primary", "ipcns-exit/elapsed"},
+          {"margin", 0.02},
+          {"alpha", 0.05},
+          {"looks", {6, 10, 16, 24, 32}},
+          {"control", true}}},
+        {"limits", {{"boot_ns", 60 * second}, {"run_ns", 300 * second}, {"block_ns", 1200 * second}}}};
+}
+
+/// Writes one evaluation step by step, its clock ticking a second a step.
+class Filler {
+  public:
+    Filler(Writer& writer, const SampleOptions& options) : writer_(writer), options_(options) {}
+
+    void everything() {
+        must(writer_.set_host(
+            {"local", "local", "qemu", "up", R"({"cpu":"Example CPU @ 2.40GHz","cores":"2"})", tick()}));
+        must(writer_.add_evaluation(new_evaluation(), tick()));
+        step("queued", "freezing");
+        step("freezing", "queued");
+        step("queued", "building");
+        build();
+        if (!options_.failing_build.empty()) return;
+        step("building", "running");
+        for (int number = 1; number <= options_.blocks; ++number) {
+            if (options_.interrupted_block && number == 3) {
+                block(number, 1, "excluded");
+                block(number, 2, "complete");
+            } else {
+                block(number, 1, "complete");
+            }
+        }
+        if (options_.status == "running") {
+            block(options_.blocks + 1, 1, "running");
+            return;
+        }
+        if (options_.blocks >= 6) add_comparisons();
+        step("running", options_.status, options_.blocks == 0 ? "limits.evaluation was reached after 0 blocks" : "");
+    }
+
+  private:
+    std::int64_t tick() { return at_ += second; }
+    /// 26 characters of Crockford base32: the evaluation's number, then a counter.
+    std::string uid() { return fmt::format("01KDXF{:04}{:016}", options_.number, ++uids_); }
+
+    void step(const std::string& from, const std::string& to, const std::string& detail = "") {
+        must(writer_.set_evaluation(evaluation_, from, to, detail, tick()));
+    }
+
+    store::NewEvaluation new_evaluation() {
+        store::NewEvaluation e;
+        e.uid = evaluation_;
+        const Json json = experiment_json(options_);
+        e.experiment = json.at("experiment");
+        e.question = json.at("question");
+        e.spec_text = "experiment: ipc-ns-deferred-free\n";
+        e.spec_hash = std::string(64, 'a');
+        e.plan_text = "plan";
+        e.plan_hash = std::string(64, 'b');
+        e.experiment_json = dump_json(json);
+        e.seed = 18446744073709551557ULL;
+        e.idempotency_key = "key-" + evaluation_;
+        for (const auto& arm : figures) {
+            const std::string name = arm.name;
+            e.arms.push_back({name, name == "inline-free" ? "" : "inline-free", name == "A'", R"({"kind":"tarball"})"});
+        }
+        const std::vector<int> points = options_.swept ? std::vector<int>{0, 1} : std::vector<int>{0};
+        for (int point : points)
+            e.points.push_back({workload, point, options_.swept ? fmt::format("concurrency={}", point) : "",
+                                dump_json(Json{{"children", 1000}, {"concurrency", point}})});
+        for (const char* name : {"elapsed", "backlog", "counted-elapsed", "machine-busy"}) add_metric(e, name);
+        for (const char* name : software_counters) add_metric(e, name);
+        for (const char* name : hardware_counters) add_metric(e, name);
+        return e;
+    }
+
+    static void add_metric(store::NewEvaluation& e, const std::string& name) {
+        const auto info = find_metric(workload, name);
+        e.metrics.push_back({workload, name, std::string(info.unit), to_string(info.better), to_string(info.scale)});
+    }
+
+    store::KernelRow kernel(const std::string& arm) const {
+        store::KernelRow k;
+        const bool mainline = arm == "deferred-free";
+        const std::string origin_arm = arm == "A'" ? "inline-free" : arm;
+        k.key = fmt::format("{:0<64}", mainline ? "3d" : origin_arm == "inline-free" ? "1a" : "2c");
+        k.origin = "linux-source-6.1.tar.xz (6.1.158, sha256 5be1c2d00f11)";
+        k.release = "6.1.158";
+        k.config_hash = std::string(64, 'c');
+        k.toolchain = "gcc (Debian 12.2.0-14+deb12u1) 12.2.0\nGNU ld (GNU Binutils for Debian) 2.40";
+        k.compiler = "gcc (Debian 12.2.0-14+deb12u1) 12.2.0";
+        if (origin_arm == "inline-free")
+            k.patches =
+                R"([{"file":"linux-6.1/ipc-ns/0001-free-inline.patch",)"
+                R"("subject":"ipc: free the namespace inline in put_ipc_ns","patch_id":"4f1d2c3b5a69788796a5b4c3d2e1f00112233445"}])";
+        if (arm == "per-ns-work")
+            k.patches =
+                R"([{"file":"linux-6.1/ipc-ns/0002-work-per-ns.patch",)"
+                R"("subject":"ipc: one work item for each namespace, as in the series of 2012","patch_id":"99aabbccddeeff00112233445566778899aabbcc"}])";
+        k.path = "/var/cache/kab/kernels/" + k.key + "/vmlinux";
+        k.format = "vmlinux";
+        k.image_hash = k.key;
+        k.code_signature = options_.same_code && arm == "per-ns-work" ? fmt::format("{:0<64}", "3d") : k.key;
+        k.wall_ns = 340 * second;
+        k.cpu_ns = 640 * second;
+        k.objects = 763;
+        return k;
+    }
+
+    void build() {
+        for (const auto& figure : figures) {
+            const std::string arm = figure.name;
+            must(writer_.set_arm_kernel(evaluation_, arm, kernel(arm)));
+            must(writer_.set_arm(evaluation_, arm, "pending", "building", "", tick()));
+            if (arm == options_.failing_build) {
+                const std::string error =
+                    "ipc/namespace.c:162:9: error: implicit declaration of function 'schedule_wrok'";
+                must(writer_.set_arm(evaluation_, arm, "building", "failed", error, tick()));
+                step("building", "failed", "arm " + arm + ": " + error);
+                return;
+            }
+            if (arm != "A'") must(writer_.set_kernel_built(kernel(arm), tick()));
+            must(writer_.set_arm(evaluation_, arm, "building", "ready", "", tick()));
+        }
+    }
+
+    void block(int number, int repetition, const std::string& end) {
+        must(writer_.add_block(evaluation_, number, repetition, tick()));
+        for (int i = 0; i < 4; ++i) {
+            const auto& arm = figures[(i + number) % 4];
+            const auto boot = uid();
+            must(writer_.add_boot(evaluation_, number, repetition, arm.name, i + 1, boot, tick()));
+            if (end == "excluded" && i >= 2) {
+                must(writer_.set_boot(boot, "pending", "done", "cancelled", "interrupted: limits.block was reached",
+                                      tick()));
+            } else if (end == "running" && i >= 2) {
+                continue;
+            } else {
+                run_boot(boot, arm, number);
+            }
+        }
+        if (end != "running")
+            must(writer_.set_block(evaluation_, number, repetition, "running", end,
+                                   end == "excluded" ? "interrupted: limits.block was reached" : "", tick()));
+    }
+
+    void run_boot(const std::string& boot, const ArmFigures& arm, int number) {
+        int tries = 0;
+        // The first boot of block 2 loses its host once.
+        if (number == 2 && !retried_) {
+            retried_ = true;
+            must(writer_.set_boot(boot, "pending", "running", "", "", tick()));
+            const auto lost = uid();
+            must(writer_.add_attempt(boot, lost, ++tries, "local", tick()));
+            store::AttemptEnd end;
+            end.outcome = "infra-error";
+            end.detail = "qemu could not be started: Cannot allocate memory";
+            must(writer_.finish_attempt(lost, end, {}, tick()));
+            must(writer_.set_boot(boot, "running", "pending", "", end.detail, tick()));
+        }
+        must(writer_.set_boot(boot, "pending", "running", "", "", tick()));
+        const auto attempt = uid();
+        must(writer_.add_attempt(boot, attempt, ++tries, "local", tick()));
+        must(writer_.set_attempt_hello(attempt, hello()));
+        const bool crash = arm.name == options_.crashing_arm && (number == 2 || number == 4);
+        runs(attempt, arm, crash);
+        store::AttemptEnd end;
+        end.outcome = crash ? "kernel-crash" : "ok";
+        end.detail = crash ? "kernel BUG at ipc/namespace.c:117!" : "";
+        end.setup_ns = 41000000;
+        end.hello_ns = 1100000000 + number * 1000000;
+        end.work_ns = 38 * second;
+        end.teardown_ns = 22000000;
+        end.console_path = "consoles/" + attempt + ".log";
+        end.console_sha256 = std::string(64, 'e');
+        end.console_bytes = 18234;
+        std::vector<store::NewConsoleEvent> events;
+        if (crash)
+            events.push_back(
+                {"bug", "fatal", "kernel BUG at ipc/namespace.c", "kernel BUG at ipc/namespace.c:117!", 412});
+        must(writer_.finish_attempt(attempt, end, events, tick()));
+        if (!crash) must(writer_.accept_attempt(boot, attempt));
+        must(writer_.set_boot(boot, "running", "done", end.outcome, end.detail, tick()));
+    }
+
+    store::AttemptHello hello() const {
+        const Json environment{
+            {"release", "6.1.158"},
+            {"version", "#1 SMP kab"},
+            {"command_line", "console=ttyS0 reboot=t panic=-1"},
+            {"cpu_model", options_.emulated ? "QEMU TCG CPU version 2.5+" : "Example CPU @ 2.40GHz"},
+            {"microcode", "0x1000065"},
+            {"cpus", 2},
+            {"memory_bytes", 536870912},
+            {"clocksource", options_.emulated ? "tsc" : "kvm-clock"},
+            {"high_resolution_timers", true},
+            {"governor", ""},
+            {"lock_kind", "queued"},
+            {"mitigations", {{"meltdown", "Vulnerable"}, {"spectre_v2", "Vulnerable"}, {"l1tf", "Not affected"}}},
+            {"warnings", Json::array()}};
+        return {dump_json(environment),
+                options_.emulated ? "tcg" : "kvm",
+                options_.emulated ? "the probe guest did not start under KVM" : "",
+                "microvm",
+                "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)",
+                "virtio"};
+    }
+
+    void runs(const std::string& attempt, const ArmFigures& arm, bool crash) {
+        const double boot_factor = 1 + 0.012 * noise_.next();
+        std::int64_t seq = 0;
+        for (int point = 0; point < (options_.swept ? 2 : 1); ++point) {
+            for (int i = 0; i < options_.warmup + options_.iterations; ++i) {
+                if (crash && i == 3) return;
+                const bool warm = i < options_.warmup;
+                // The first runs of a boot are slower.
+                const double trend = 1 + 0.05 * std::exp(-i);
+                store::NewRun run{++seq, workload,         point, warm ? i : i - options_.warmup, warm,
+                                  false, seq * 6 * second, {}};
+                run.samples.push_back(time("elapsed", arm.elapsed * boot_factor * trend, 0.02));
+                run.samples.push_back(time("backlog", arm.backlog, 0.03));
+                must(writer_.add_run(attempt, run));
+            }
+            for (int i = 0; i < options_.counter_iterations; ++i) {
+                store::NewRun run{++seq, workload, point, i, false, true, seq * 6 * second, {}};
+                counted(run, arm);
+                must(writer_.add_run(attempt, run));
+            }
+        }
+    }
+
+    store::NewSample time(const char* metric, double seconds, double spread) {
+        return {metric, std::floor(seconds * 1e9 * (1 + spread * noise_.next())), "", {}, {}};
+    }
+
+    void counted(store::NewRun& run, const ArmFigures& arm) {
+        run.samples.push_back(time("counted-elapsed", arm.elapsed * 1.06, 0.02));
+        run.samples.push_back(time("machine-busy", arm.task_clock * 1.1, 0.02));
+        const std::int64_t enabled = 2 * second;
+        const auto add = [&](const char* metric, double value, double spread, std::int64_t running) {
+            run.samples.push_back({metric, std::floor(value * (1 + spread * noise_.next())), "", enabled, running});
+        };
+        add("task-clock", arm.task_clock * 1e9, 0.03, enabled);
+        add("context-switches", 2375, 0.004, enabled);
+        add("cpu-migrations", 1579, 0.009, enabled);
+        add("page-faults", 37516, 0.004, enabled);
+        const double cycles = arm.task_clock * 2.17e9;
+        const double values[] = {cycles, cycles * 0.21, cycles * 0.89, cycles * 0.65, cycles * 0.037, cycles * 0.0004};
+        for (std::size_t i = 0; i < std::size(hardware_counters); ++i) {
+            if (options_.hardware_counters)
+                add(hardware_counters[i], values[i], 0.03, enabled * 84 / 100);
+            else
+                run.samples.push_back({hardware_counters[i], {}, "no hardware counters on this machine", {}, {}});
+        }
+    }
+
+    void add_comparisons() {
+        std::vector<store::ComparisonRow> rows;
+        for (const char* arm : {"per-ns-work", "deferred-free", "A'"}) {
+            for (const char* metric : {"elapsed", "backlog"}) {
+                store::ComparisonRow row;
+                row.n = 6;
+                row.arm = arm;
+                row.against = "inline-free";
+                row.workload = workload;
+                row.point = options_.swept ? "*" : "";
+                row.metric = metric;
+                row.primary = std::string(metric) == "elapsed";
+                row.estimate = std::string(arm) == "A'" ? 1.002 : 0.86;
+                row.low = *row.estimate - 0.03;
+                row.high = *row.estimate + 0.03;
+                row.level = 0.99896;
+                row.p = 0.0004;
+                row.p_adjusted = 0.0008;
+                row.verdict = std::string(arm) == "A'" ? "inconclusive" : "improved";
+                rows.push_back(row);
+            }
+        }
+        must(writer_.add_comparisons(evaluation_, 0, rows));
+        must(writer_.set_verdict(evaluation_, "improved"));
+    }
+
+    Writer& writer_;
+    const SampleOptions& options_;
+    const std::string evaluation_ = sample_evaluation(options_.number);
+    Noise noise_;
+    std::int64_t at_ = start_at + options_.number * 86400 * second;
+    int uids_ = 0;
+    bool retried_ = false;
+};
+
+TempDir temporary() {
+    auto directory = TempDir::make("kab-store-");
+    if (!directory) throw std::runtime_error(directory.error().text());
+    return std::move(*directory);
+}
+
+}  // namespace
+
+std::string sample_evaluation(int number) {
+    return fmt::format("01KDXF{:04}{:016}", number, 0);
+}
+
+void fill(store::Store& store, const SampleOptions& options) {
+    must(store.write([&](Writer& writer) -> Status {
+        Filler(writer, options).everything();
+        return {};
+    }));
+}
+
+SampleDatabase::SampleDatabase(const SampleOptions& options) : directory(temporary()) {
+    auto opened = store::Store::open(file(), store::Store::Mode::read_write);
+    if (!opened) throw std::runtime_error(opened.error().text());
+    store = std::move(*opened);
+    fill(*store, options);
+}
+
+}  // namespace kab::test
