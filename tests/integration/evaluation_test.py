@@ -1,0 +1,125 @@
+"""kab as a user has it: real kernels from Debian's source, QEMU, the agent, the store, the report."""
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import unittest
+
+from kab_env import Kab, descendants_of, small_spec, wait_until
+
+COUNT = (
+    "select arm, count(*) from v_sample where evaluation = (select uid from evaluation order by id desc limit 1) "
+    "and metric = 'elapsed' and not warmup group by arm order by arm"
+)
+
+
+class Evaluation(unittest.TestCase):
+    def setUp(self):
+        self.kab = Kab()
+        self.addCleanup(self.kab.close)
+
+    def planned_counts(self, iterations, arms=("A'", "deferred-free", "inline-free")):
+        """The number of complete blocks, after checking that every arm has exactly its samples."""
+        blocks = int(self.kab.query("select count(*) from block where status = 'complete'")[0][0])
+        self.assertGreaterEqual(blocks, 2)
+        got = {arm: int(n) for arm, n in self.kab.query(COUNT)}
+        self.assertEqual(got, {arm: blocks * iterations for arm in arms})
+        return blocks
+
+    def test_run_builds_boots_stores_and_reports(self):
+        spec = self.kab.write("small.yaml", small_spec())
+        done = self.kab.run("run", spec)
+        self.assertIn(done.returncode, (0, 1, 4), done.stderr)
+        self.planned_counts(iterations=2)
+        lines = done.stdout.splitlines()
+        self.assertGreater(len(lines), 20)
+        self.assertEqual([line for line in lines if len(line) > 78], [])
+        self.assertIn("emulated: not evidence for hardware", done.stdout)
+        self.assertIn("deferred-free", done.stdout)
+        self.assertIn("ipcns-exit", done.stdout)
+        self.assertNotRegex(done.stdout, r"\bnan\b|\binf\b")
+
+        with self.subTest("the report is to be had again, in every format"):
+            again = self.kab.run("report", "last")
+            self.assertEqual(again.stdout, done.stdout)
+            self.assertEqual(json.loads(self.kab.run("report", "last", "--format", "json").stdout)["evaluation"]["status"], "done")
+            self.assertIn("|", self.kab.run("report", "last", "--format", "markdown").stdout)
+            csv = self.kab.run("report", "last", "--format", "csv").stdout.splitlines()
+            self.assertGreater(len(csv), 10)
+        with self.subTest("a counter that the machine has not is absent with a reason, never 0"):
+            rows = self.kab.query("select value, reason from v_sample where metric = 'cycles'")
+            self.assertTrue(rows)
+            for value, reason in rows:
+                self.assertTrue((value is None) == bool(reason), (value, reason))
+        with self.subTest("plain sqlite3 reads the file, too"):
+            with sqlite3.connect(f"file:{self.kab.state / 'kab.db'}?mode=ro", uri=True) as database:
+                self.assertEqual(database.execute("pragma integrity_check").fetchone()[0], "ok")
+        with self.subTest("a second run reuses every kernel"):
+            done = self.kab.run("run", self.kab.write("again.yaml", small_spec("again")))
+            self.assertIn(done.returncode, (0, 1, 4), done.stderr)
+            self.assertEqual(self.kab.query("select count(*) from kernel")[0][0], 2)
+
+    def test_a_killed_daemon_goes_on_where_it_was(self):
+        spec = self.kab.write("small.yaml", small_spec(iterations=3))
+        submitted = self.kab.run("submit", spec)
+        self.assertEqual(submitted.returncode, 0, submitted.stderr)
+        uid = re.search(r"[0-9A-HJKMNP-TV-Z]{26}", submitted.stdout).group(0)
+        for boots in (1, 3):
+            wait_until(
+                lambda: int(self.kab.query("select count(*) from boot where status = 'done'")[0][0]) >= boots
+                and self.kab.processes("qemu-system"),
+                1200,
+                "a boot is under way",
+            )
+            os.kill(self.kab.processes("kabd")[0], signal.SIGKILL)
+            wait_until(lambda: not self.kab.processes("qemu-system"), 10, "QEMU dies with its daemon")
+            wait_until(lambda: not self.kab.processes("kab-host"), 10, "kab-host dies with its daemon")
+            self.kab.start("watch", uid)
+            wait_until(lambda: self.kab.processes("kabd"), 20, "the next command starts a daemon")
+        done = self.kab.run("watch", uid)
+        self.assertIn(done.returncode, (0, 1, 4), done.stderr)
+        self.planned_counts(iterations=3)
+        self.assertGreaterEqual(int(self.kab.query("select count(*) from attempt where lost")[0][0]), 2)
+
+    def test_a_killed_host_or_emulator_is_an_infra_error_and_tried_again(self):
+        spec = self.kab.write("small.yaml", small_spec(iterations=3))
+        process = self.kab.start("run", spec)
+        for program in ("qemu-system", "kab-host"):
+            before = int(self.kab.query("select count(*) from attempt where outcome = 'infra-error'")[0][0]) if (
+                self.kab.state / "kab.db").exists() else 0
+            victim = wait_until(lambda: self.kab.processes(program) if self.kab.processes("qemu-system") else None, 1200, program)
+            os.kill(victim[0], signal.SIGKILL)
+            wait_until(
+                lambda: int(self.kab.query("select count(*) from attempt where outcome = 'infra-error'")[0][0]) > before,
+                30,
+                f"killing {program} is seen",
+            )
+        out, err = process.communicate(timeout=1500)
+        self.assertIn(process.returncode, (0, 1, 4), err)
+        self.planned_counts(iterations=3)
+
+    def test_interrupt_cancels_cleans_up_and_exits_130(self):
+        spec = self.kab.write("small.yaml", small_spec(iterations=3))
+        process = self.kab.start("run", spec)
+        wait_until(lambda: self.kab.processes("qemu-system"), 1200, "a boot is under way")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        wait_until(lambda: not self.kab.processes("qemu-system"), 10, "QEMU is gone")
+        self.assertEqual(self.kab.query("select status from evaluation")[0][0], "cancelled")
+
+    def test_prebuilt_images_are_the_same_kernels(self):
+        built = self.kab.run("run", self.kab.write("small.yaml", small_spec(looks="[2]")))
+        self.assertIn(built.returncode, (0, 1, 4), built.stderr)
+        paths = dict(self.kab.query("select arm.name, kernel.path from arm join kernel on kernel.id = arm.kernel_id"))
+        arms = "".join(f"  {name}: {{source: {{image: {path}}}}}\n" for name, path in paths.items() if name != "A'")
+        done = self.kab.run("run", self.kab.write("images.yaml", small_spec("images", looks="[2]", arms=arms)))
+        self.assertIn(done.returncode, (0, 1, 4), done.stderr)
+        signatures = self.kab.query("select distinct code_signature from kernel")
+        self.assertEqual(len(signatures), 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

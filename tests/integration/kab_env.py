@@ -1,0 +1,113 @@
+"""A kab of its own for each test: a state directory in a temporary folder, the shared kernel cache."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+SOURCE = pathlib.Path(os.environ.get("KAB_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+BIN = pathlib.Path(os.environ.get("KAB_BIN_DIR", SOURCE / "build/dev/bin"))
+TARBALL = pathlib.Path("/usr/src/linux-source-6.1.tar.xz")
+
+
+def small_spec(name="small", iterations=2, looks="[2, 3]", children=8, arms=None, extra=""):
+    """ipc-ns with few children and few blocks; the kernels are those of configs/experiments/ipc-ns.yaml."""
+    arms = arms or (
+        "  inline-free: {patches: [linux-6.1/ipc-ns/0001-ipc-free-the-namespace-inline-in-put_ipc_ns.patch]}\n"
+        "  deferred-free: {}\n"
+    )
+    return (
+        f"experiment: {name}\n"
+        "question: Does it run?\n"
+        "kernel:\n"
+        f"  source: {{tarball: {TARBALL}}}\n"
+        "  config: [vm.config]\n"
+        f"arms:\n{arms}"
+        "workloads:\n"
+        "  - workload: ipcns-exit\n"
+        f"    with: {{children: {children}}}\n"
+        f"    iterations: {iterations}\n"
+        "    warmup: 1\n"
+        "    counters: [task-clock, context-switches, cycles]\n"
+        "host: {kind: qemu, cpus: 2, memory: 256M}\n"
+        f"decide: {{primary: ipcns-exit/elapsed, margin: 5%, looks: {looks}, seed: 11}}\n"
+        f"{extra}"
+    )
+
+
+def descendants_of(marker):
+    """Processes whose environment has KAB_TEST_MARK=marker: everything a test's kab started, however far away."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            if f"KAB_TEST_MARK={marker}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    found.pop(os.getpid(), None)
+    return found
+
+
+def wait_until(condition, seconds, what):
+    """Polls a condition of another process; there is no event to wait for across process borders."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"not within {seconds} s: {what}")
+
+
+class Kab:
+    """Runs the kab command in a state directory of its own and knows what it left running."""
+
+    def __init__(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="kab-test-"))
+        self.state = self.directory / "state"
+        self.mark = self.directory.name
+        self.env = dict(os.environ, KAB_STATE_DIR=str(self.state), KAB_TEST_MARK=self.mark, LC_ALL="C.UTF-8")
+
+    def close(self):
+        for pid in self.processes("kabd"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        wait_until(lambda: not descendants_of(self.mark), 30, f"everything has ended: {descendants_of(self.mark)}")
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def write(self, name, text):
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def start(self, *args, **kwargs):
+        return subprocess.Popen(
+            [BIN / "kab", *map(str, args)],
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.directory,
+            **kwargs,
+        )
+
+    def run(self, *args, timeout=1500):
+        process = self.start(*args)
+        out, err = process.communicate(timeout=timeout)
+        return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+    def query(self, sql):
+        """Rows as lists of text (NULL is None)."""
+        done = self.run("query", sql, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        return [list(row.values()) for row in json.loads(done.stdout)]
+
+    def processes(self, program):
+        return [pid for pid, command in descendants_of(self.mark).items() if program in command.split(" ")[0]]
