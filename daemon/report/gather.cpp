@@ -99,6 +99,30 @@ std::map<SeriesKey, int> add_series(const store::EvaluationTree& tree, const std
     return index;
 }
 
+/// What must be the same in every boot that counts, or else the arms were not compared like with like.
+std::vector<std::string> failed_gates(const std::vector<store::BootReport>& boots) {
+    std::map<std::string, std::map<std::string, int>> seen;  // what -> value -> boots
+    for (const auto& boot : boots) {
+        if (boot.outcome != "ok" || boot.block_status != "complete") continue;
+        ++seen["acceleration"][boot.accel];
+        ++seen["emulator"][boot.emulator];
+        const auto environment = parse_json(boot.environment);
+        if (!environment) continue;
+        for (const char* key : {"cpu_model", "clocksource", "cpus", "memory_bytes", "governor", "microcode"})
+            if (const auto found = environment->find(key); found != environment->end())
+                ++seen[key][found->is_string() ? found->get<std::string>() : dump_json(*found)];
+    }
+    std::vector<std::string> gates;
+    for (const auto& [what, values] : seen) {
+        if (values.size() < 2) continue;
+        std::string text;
+        for (const auto& [value, count] : values)
+            text += fmt::format("{}{} in {} boots", text.empty() ? "" : ", ", value.empty() ? "none" : value, count);
+        gates.push_back(fmt::format("the boots did not run under one {}: {}", what, text));
+    }
+    return gates;
+}
+
 /// Blocks that never came to count.
 std::vector<int> lost_blocks(const store::EvaluationTree& tree) {
     std::set<int> excluded;
@@ -116,7 +140,7 @@ bool kernel_fault(const std::string& outcome) {
 }
 
 Result<stats::Input> analysis_input(const store::EvaluationTree& tree, const std::vector<store::SampleRow>& samples,
-                                    int look) {
+                                    const std::vector<store::BootReport>& boots, int look) {
     const auto plan = read_plan(tree.evaluation);
     if (!plan) return pass(plan);
     if (look >= static_cast<int>(plan->design.looks.size()))
@@ -139,6 +163,7 @@ Result<stats::Input> analysis_input(const store::EvaluationTree& tree, const std
                                       static_cast<int>(sample.iteration), *sample.value});
     }
     input.excluded_blocks = lost_blocks(tree);
+    input.failed_gates = failed_gates(boots);
     return input;
 }
 
@@ -147,7 +172,9 @@ Result<stats::Input> gather_analysis(const store::Store& store, const std::strin
     if (!tree) return pass(tree);
     const auto samples = store.samples(evaluation_uid);
     if (!samples) return pass(samples);
-    return analysis_input(*tree, *samples, look);
+    const auto boots = store.boots(evaluation_uid);
+    if (!boots) return pass(boots);
+    return analysis_input(*tree, *samples, *boots, look);
 }
 
 std::vector<store::ComparisonRow> to_comparison_rows(const stats::Input& input, const stats::Output& output, int look) {

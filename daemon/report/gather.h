@@ -14,9 +14,10 @@ namespace kab::report {
 /// Fault::not_found for an unknown uid, Fault::internal when the stored experiment makes no sense.
 Result<stats::Input> gather_analysis(const store::Store& store, const std::string& evaluation_uid, int look);
 
-/// The same from rows already read: the evaluation's tree and its samples that count.
+/// The same from rows already read: the evaluation's tree, its samples that count and its finished boots. Boots that
+/// ran on unlike machines (KVM and emulation, two clocksources, ...) are a failed gate.
 Result<stats::Input> analysis_input(const store::EvaluationTree& tree, const std::vector<store::SampleRow>& samples,
-                                    int look);
+                                    const std::vector<store::BootReport>& boots, int look);
 
 /// As the table `comparison` has them, in the order of `output`.
 std::vector<store::ComparisonRow> to_comparison_rows(const stats::Input& input, const stats::Output& output, int look);

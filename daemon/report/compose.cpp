@@ -1,0 +1,76 @@
+#include "daemon/report/compose.h"
+
+#include <algorithm>
+
+#include "daemon/report/figures.h"
+
+namespace kab::report {
+
+std::string caution(const ReportInput& report) {
+    const bool emulated =
+        std::any_of(report.boots.begin(), report.boots.end(), [](const auto& boot) { return boot.accel == "tcg"; });
+    return emulated ? "emulated: not evidence for hardware" : "";
+}
+
+const stats::Series& series_of(const ReportInput& report, const stats::Comparison& comparison) {
+    static const stats::Series none;
+    const auto& all = report.input.series;
+    if (comparison.series >= 0) return all[static_cast<std::size_t>(comparison.series)];
+    const auto found = std::find_if(all.begin(), all.end(), [&](const stats::Series& s) {
+        return s.workload == comparison.workload && s.metric == comparison.metric;
+    });
+    return found == all.end() ? none : *found;
+}
+
+std::string evidence(const ReportInput& report, const stats::Comparison& comparison) {
+    const auto& series = series_of(report, comparison);
+    if (!comparison.estimate) return comparison.reason;
+    const auto& estimate = *comparison.estimate;
+    const std::string value =
+        fmt::format("{} {}", series.scale == Scale::log ? "ratio" : "difference", effect(estimate.value, series));
+    const std::string blocks = fmt::format("n = {} block{}", comparison.n, comparison.n == 1 ? "" : "s");
+    if (comparison.exact) return fmt::format("{} in every one ({}, without any variation)", value, blocks);
+    std::string p;
+    if (comparison.p_adjusted)
+        p = ", adjusted p " + p_value(*comparison.p_adjusted);
+    else if (comparison.p)
+        p = ", p " + p_value(*comparison.p);
+    return fmt::format("{} ({:.4g}% interval {}{}, {})", value, 100 * estimate.level, interval(estimate, series), p,
+                       blocks);
+}
+
+const stats::Summary* find_summary(const ReportInput& report, int arm, int series) {
+    for (const auto& summary : report.output.summaries)
+        if (summary.arm == arm && summary.series == series) return &summary;
+    return nullptr;
+}
+
+std::vector<int> shown_arms(const ReportInput& report) {
+    std::vector<int> arms;
+    for (std::size_t i = 0; i < report.input.arms.size(); ++i)
+        if (!report.input.arms[i].control) arms.push_back(static_cast<int>(i));
+    return arms;
+}
+
+const stats::Comparison* primary_of(const ReportInput& report, int arm) {
+    for (const auto& comparison : report.output.comparisons)
+        if (comparison.arm == arm && comparison.primary) return &comparison;
+    return nullptr;
+}
+
+Document compose(const ReportInput& report) {
+    const auto& evaluation = report.tree.evaluation;
+    Document document;
+    document.title = evaluation.experiment;
+    Section first;
+    if (!evaluation.question.empty()) first.parts.emplace_back(Paragraph{evaluation.question});
+    for (auto& claim : claims(report)) first.parts.emplace_back(Paragraph{std::move(claim)});
+    document.sections.push_back(std::move(first));
+    document.sections.push_back(setup_section(report));
+    for (auto& section : result_sections(report)) document.sections.push_back(std::move(section));
+    for (auto section : {reliability_section(report), quality_section(report), reproduce_section(report)})
+        if (!section.parts.empty()) document.sections.push_back(std::move(section));
+    return document;
+}
+
+}  // namespace kab::report

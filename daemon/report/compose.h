@@ -1,0 +1,43 @@
+#pragma once
+// What a report says, section by section.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/report/document.h"
+#include "daemon/report/report.h"
+
+namespace kab::report {
+
+Document compose(const ReportInput& report);
+
+// ---- its sections ----
+
+/// One sentence for each treatment arm: what changed, by how much, how sure, at what price. Faults come first.
+std::vector<std::string> claims(const ReportInput& report);
+Section setup_section(const ReportInput& report);
+std::vector<Section> result_sections(const ReportInput& report);
+Section reliability_section(const ReportInput& report);
+Section quality_section(const ReportInput& report);
+Section reproduce_section(const ReportInput& report);
+
+// ---- shared by them ----
+
+/// "emulated: not evidence for hardware" if any boot was; else empty.
+std::string caution(const ReportInput& report);
+
+/// The series of a comparison; for a sweep's mean the first of its metric.
+const stats::Series& series_of(const ReportInput& report, const stats::Comparison& comparison);
+
+/// "ratio 0.808 (95% interval 0.781 to 0.836, adjusted p 0.0004, n = 6 blocks)"
+std::string evidence(const ReportInput& report, const stats::Comparison& comparison);
+
+const stats::Summary* find_summary(const ReportInput& report, int arm, int series);
+
+/// Arms that are no control, as indices.
+std::vector<int> shown_arms(const ReportInput& report);
+
+/// The primary comparison of an arm (the sweep's mean when swept).
+const stats::Comparison* primary_of(const ReportInput& report, int arm);
+
+}  // namespace kab::report

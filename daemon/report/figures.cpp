@@ -1,0 +1,77 @@
+#include "daemon/report/figures.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+namespace kab::report {
+namespace {
+
+/// Four figures, without an exponent; for sizes from 0.001 to 9999.
+std::string four(double value) {
+    const double size = std::abs(value);
+    const int digits = size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3;
+    return fmt::format("{:.{}f}", value, digits);
+}
+
+std::string thousands(double value) {
+    std::string digits = fmt::format("{:.0f}", value);
+    const std::size_t first = digits.front() == '-' ? 1 : 0;
+    for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
+    return digits;
+}
+
+std::string count(double value) {
+    const double size = std::abs(value);
+    if (size >= 999950000) return four(value / 1e9) + " G";
+    if (size >= 999950) return four(value / 1e6) + " M";
+    if (size >= 1000 || value == std::round(value)) return thousands(value);
+    return four(value);
+}
+
+std::string time(double ns) {
+    const double size = std::abs(ns);
+    if (size >= 999.95e6) return four(ns / 1e9) + " s";
+    if (size >= 999.95e3) return four(ns / 1e6) + " ms";
+    if (size >= 999.95) return four(ns / 1e3) + " us";
+    return four(ns) + " ns";
+}
+
+}  // namespace
+
+std::string quantity(double value, const std::string& unit) {
+    if (unit == "ns") return time(value);
+    if (unit == "1" || unit.empty()) return count(value);
+    return fmt::format("{:.4g} {}", value, unit);
+}
+
+std::string with_spread(double mean, double relative_sd, const std::string& unit) {
+    return fmt::format("{} ±{}", quantity(mean, unit), share(relative_sd));
+}
+
+std::string ratio(double value) {
+    if (value > 0 && value < 0.001) return fmt::format("{:.2e}", value);
+    return value >= 99999.5 ? fmt::format("{:.2e}", value) : four(value);
+}
+
+std::string effect(double value, const stats::Series& series) {
+    if (series.scale == Scale::log) return ratio(value);
+    const std::string text = quantity(value, series.unit);
+    return value > 0 ? "+" + text : text;
+}
+
+std::string interval(const stats::Estimate& estimate, const stats::Series& series) {
+    return effect(estimate.low, series) + " to " + effect(estimate.high, series);
+}
+
+std::string p_value(double p) {
+    if (p < 0.0001) return "<0.0001";
+    return fmt::format("{:.2g}", p);
+}
+
+std::string share(double value) {
+    const double percent = 100 * std::abs(value);
+    return fmt::format("{:.{}f}%", 100 * value, percent >= 99.5 ? 0 : percent >= 0.995 ? 1 : 2);
+}
+
+}  // namespace kab::report

@@ -1,0 +1,202 @@
+#include <cmath>
+#include <map>
+
+#include "daemon/report/compose.h"
+#include "daemon/report/gather.h"
+#include "daemon/report/report.h"
+
+namespace kab::report {
+namespace {
+
+template <class T>
+Json optional(const std::optional<T>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+/// NaN and infinity have no JSON.
+Json finite(double value) {
+    return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+Json finite(const std::optional<double>& value) {
+    return value ? finite(*value) : Json(nullptr);
+}
+
+Json parsed(const std::string& text) {
+    auto json = parse_json(text.empty() ? "null" : text);
+    return json ? std::move(*json) : Json(nullptr);
+}
+
+Json arms(const ReportInput& report) {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < report.tree.arms.size(); ++i) {
+        const auto& arm = report.tree.arms[i];
+        const auto& kernel = report.kernels[i];
+        Json json{{"name", arm.name},
+                  {"against", arm.against.empty() ? Json(nullptr) : Json(arm.against)},
+                  {"control", arm.control},
+                  {"status", arm.status},
+                  {"detail", arm.detail},
+                  {"boots", report.input.arms[i].boots},
+                  {"failed", report.input.arms[i].failed},
+                  {"kernel", nullptr}};
+        if (!kernel.key.empty())
+            json["kernel"] = {{"key", kernel.key},
+                              {"origin", kernel.origin},
+                              {"base_commit", kernel.base_commit},
+                              {"release", kernel.release},
+                              {"config_hash", kernel.config_hash},
+                              {"compiler", kernel.compiler},
+                              {"patches", parsed(kernel.patches)},
+                              {"image_hash", kernel.image_hash},
+                              {"code_signature", kernel.code_signature}};
+        list.push_back(std::move(json));
+    }
+    return list;
+}
+
+Json comparisons(const ReportInput& report) {
+    Json list = Json::array();
+    for (const auto& row : to_comparison_rows(report.input, report.output, report.look))
+        list.push_back({{"arm", row.arm},
+                        {"against", row.against},
+                        {"workload", row.workload},
+                        {"point", row.point},
+                        {"metric", row.metric},
+                        {"primary", row.primary},
+                        {"material", row.material},
+                        {"fragile", row.fragile},
+                        {"n", row.n},
+                        {"estimate", finite(row.estimate)},
+                        {"low", finite(row.low)},
+                        {"high", finite(row.high)},
+                        {"level", finite(row.level)},
+                        {"sd", finite(row.sd)},
+                        {"t", finite(row.t)},
+                        {"df", finite(row.df)},
+                        {"p", finite(row.p)},
+                        {"p_adjusted", finite(row.p_adjusted)},
+                        {"p_rank", finite(row.p_rank)},
+                        {"p_equivalence", finite(row.p_equivalence)},
+                        {"detectable", finite(row.detectable)},
+                        {"verdict", row.verdict},
+                        {"reason", row.reason}});
+    return list;
+}
+
+Json summaries(const ReportInput& report) {
+    Json list = Json::array();
+    for (const auto& summary : report.output.summaries) {
+        const auto& series = report.input.series[static_cast<std::size_t>(summary.series)];
+        list.push_back({{"arm", report.input.arms[static_cast<std::size_t>(summary.arm)].name},
+                        {"workload", series.workload},
+                        {"point", series.point},
+                        {"metric", series.metric},
+                        {"unit", series.unit},
+                        {"better", to_string(series.better)},
+                        {"scale", to_string(series.scale)},
+                        {"boots", summary.boots},
+                        {"values", summary.values},
+                        {"mean", finite(summary.mean)},
+                        {"relative_sd", finite(summary.relative_sd)},
+                        {"min", finite(summary.min)},
+                        {"max", finite(summary.max)}});
+    }
+    return list;
+}
+
+/// Metrics asked for that have no value anywhere, with the reason.
+Json absent(const ReportInput& report) {
+    std::map<std::pair<std::string, std::string>, std::string> reasons;
+    for (const auto& sample : report.samples)
+        if (!sample.value) reasons.insert({{sample.workload, sample.metric}, sample.reason});
+    for (const auto& series : report.input.series) reasons.erase({series.workload, series.metric});
+    Json list = Json::array();
+    for (const auto& [what, reason] : reasons)
+        list.push_back({{"workload", what.first}, {"metric", what.second}, {"reason", reason}});
+    return list;
+}
+
+Json failures(const ReportInput& report) {
+    Json list = Json::array();
+    for (const auto& failure : report.output.failures)
+        list.push_back({{"arm", report.input.arms[static_cast<std::size_t>(failure.arm)].name},
+                        {"against", report.input.arms[static_cast<std::size_t>(failure.against)].name},
+                        {"failed", failure.failed},
+                        {"boots", failure.boots},
+                        {"against_failed", failure.against_failed},
+                        {"against_boots", failure.against_boots},
+                        {"p", finite(failure.p)}});
+    return list;
+}
+
+Json trades(const ReportInput& report) {
+    const auto end = [&](int index) {
+        const auto& comparison = report.output.comparisons[static_cast<std::size_t>(index)];
+        return Json{{"workload", comparison.workload},
+                    {"point", comparison.series < 0 ? "*" : series_of(report, comparison).point},
+                    {"metric", comparison.metric}};
+    };
+    Json list = Json::array();
+    for (const auto& trade : report.output.trades)
+        list.push_back({{"arm", report.input.arms[static_cast<std::size_t>(trade.arm)].name},
+                        {"better", end(trade.better_comparison)},
+                        {"worse", end(trade.worse_comparison)}});
+    return list;
+}
+
+Json boots(const ReportInput& report) {
+    Json list = Json::array();
+    for (const auto& boot : report.boots)
+        list.push_back({{"uid", boot.uid},
+                        {"arm", boot.arm},
+                        {"block", boot.block},
+                        {"repetition", boot.repetition},
+                        {"block_status", boot.block_status},
+                        {"position", boot.position},
+                        {"outcome", boot.outcome},
+                        {"detail", boot.detail},
+                        {"attempts", boot.attempts},
+                        {"host", boot.host},
+                        {"accel", boot.accel},
+                        {"machine", boot.machine},
+                        {"environment", parsed(boot.environment)},
+                        {"console", boot.console_path.empty() ? Json(nullptr) : Json(boot.console_path)}});
+    return list;
+}
+
+}  // namespace
+
+std::string render_json(const ReportInput& report) {
+    const auto& evaluation = report.tree.evaluation;
+    const auto& design = report.input.design;
+    Json json{{"evaluation", evaluation.uid},
+              {"experiment", evaluation.experiment},
+              {"question", evaluation.question},
+              {"status", evaluation.status},
+              {"detail", evaluation.detail},
+              {"created_at", evaluation.created_at},
+              {"started_at", optional(evaluation.started_at)},
+              {"finished_at", optional(evaluation.finished_at)},
+              {"seed", std::to_string(evaluation.seed)},
+              {"spec_hash", evaluation.spec_hash},
+              {"plan_hash", evaluation.plan_hash},
+              {"design",
+               {{"alpha", design.alpha}, {"margin", design.margin}, {"looks", design.looks}, {"fixed", design.fixed}}},
+              {"look", report.look < 0 ? Json(nullptr) : Json(report.look)},
+              {"blocks", report.output.blocks},
+              {"emulated", !caution(report).empty()},
+              {"verdict", stats::to_string(report.output.verdict)},
+              {"sentence", report.output.sentence},
+              {"claims", claims(report)},
+              {"warnings", report.output.warnings},
+              {"arms", arms(report)},
+              {"summaries", summaries(report)},
+              {"absent", absent(report)},
+              {"comparisons", comparisons(report)},
+              {"trades", trades(report)},
+              {"failures", failures(report)},
+              {"boots", boots(report)}};
+    return dump_json(json) + "\n";
+}
+
+}  // namespace kab::report

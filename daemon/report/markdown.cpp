@@ -1,0 +1,71 @@
+#include "daemon/report/document.h"
+
+namespace kab::report {
+namespace {
+
+/// Text that markdown would take for its own marks.
+std::string escaped(const std::string& text) {
+    std::string result;
+    for (const char c : text) {
+        if (c == '|' || c == '*' || c == '_' || c == '<' || c == '`' || c == '[' || c == '\\') result += '\\';
+        result += c == '\n' ? ' ' : c;
+    }
+    return result;
+}
+
+class Markdown {
+  public:
+    std::string render(const Document& document) {
+        out_ = "# " + escaped(document.title) + "\n";
+        for (const auto& section : document.sections) {
+            if (!section.heading.empty()) out_ += "\n## " + escaped(section.heading) + "\n";
+            for (const auto& part : section.parts) {
+                out_ += "\n";
+                std::visit([this](const auto& one) { print(one); }, part);
+            }
+        }
+        return std::move(out_);
+    }
+
+  private:
+    void print(const Paragraph& paragraph) { out_ += escaped(paragraph.text) + "\n"; }
+    void print(const Pairs& pairs) {
+        out_ += "| | |\n|---|---|\n";
+        for (const auto& [name, text] : pairs.rows) out_ += "| " + escaped(name) + " | " + escaped(text) + " |\n";
+    }
+    void print(const Items& items) {
+        for (const auto& item : items.items) out_ += "- " + escaped(item) + "\n";
+    }
+    void print(const Commands& commands) {
+        out_ += "```sh\n";
+        for (const auto& command : commands.lines) out_ += command + "\n";
+        out_ += "```\n";
+    }
+    void print(const Table& table) {
+        if (!table.title.empty()) out_ += "**" + escaped(table.title) + "**\n";
+        if (!table.caution.empty()) out_ += "*" + escaped(table.caution) + "*\n";
+        if (!table.title.empty() || !table.caution.empty()) out_ += "\n";
+        row(table.header);
+        out_ += "|";
+        for (const char align : table.align) out_ += align == 'r' ? "---:|" : "---|";
+        out_ += "\n";
+        for (const auto& cells : table.rows) row(cells);
+        if (!table.notes.empty()) out_ += "\n";
+        for (const auto& note : table.notes) out_ += "- " + escaped(note) + "\n";
+    }
+    void row(const std::vector<std::string>& cells) {
+        out_ += "|";
+        for (const auto& cell : cells) out_ += " " + escaped(cell) + " |";
+        out_ += "\n";
+    }
+
+    std::string out_;
+};
+
+}  // namespace
+
+std::string to_markdown(const Document& document) {
+    return Markdown().render(document);
+}
+
+}  // namespace kab::report

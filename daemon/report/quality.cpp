@@ -1,0 +1,188 @@
+// How far the figures can be trusted: failures, the control arm, noise, what was left out, how to do it again.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "daemon/report/compose.h"
+#include "daemon/report/figures.h"
+#include "daemon/report/gather.h"
+
+namespace kab::report {
+namespace {
+
+std::string arm_name(const ReportInput& report, int arm) {
+    return report.input.arms[static_cast<std::size_t>(arm)].name;
+}
+
+/// "kernel-crash 2, hang 1"
+std::string outcomes(const ReportInput& report, const std::string& arm) {
+    std::map<std::string, int> counts;
+    for (const auto& boot : report.boots)
+        if (boot.arm == arm && kernel_fault(boot.outcome)) ++counts[boot.outcome];
+    std::string text;
+    for (const auto& [outcome, count] : counts)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", outcome, count);
+    return text.empty() ? "-" : text;
+}
+
+Table failure_table(const ReportInput& report) {
+    Table table;
+    table.title = "Boots that failed through the kernel or the workload";
+    table.caution = caution(report);
+    table.header = {"arm", "failed", "boots", "Fisher's p", "outcomes"};
+    table.align = "lrrrl";
+    for (std::size_t i = 0; i < report.input.arms.size(); ++i) {
+        const auto& arm = report.input.arms[i];
+        std::string p = "-";
+        for (const auto& failure : report.output.failures)
+            if (failure.arm == static_cast<int>(i) && failure.p) p = p_value(*failure.p);
+        table.rows.push_back(
+            {arm.name, std::to_string(arm.failed), std::to_string(arm.boots), p, outcomes(report, arm.name)});
+    }
+    return table;
+}
+
+std::vector<std::string> console_lines(const ReportInput& report) {
+    std::vector<std::string> lines;
+    for (const auto& event : report.console) {
+        lines.push_back(fmt::format("{}: {} ({}) in {} boot{}, first in block {}, console line {}: {}", event.arm,
+                                    event.kind, event.severity, event.boots, event.boots == 1 ? "" : "s", event.block,
+                                    event.line, event.text.substr(0, event.text.find('\n'))));
+    }
+    return lines;
+}
+
+std::string retries(const ReportInput& report) {
+    std::map<std::int64_t, std::size_t> of_boot;
+    std::size_t again = 0, lost = 0;
+    std::map<std::string, int> reasons;
+    for (const auto& attempt : report.tree.attempts) {
+        if (of_boot[attempt.boot_id]++ > 0) ++again;
+        if (attempt.lost) ++lost;
+        if (attempt.outcome == "infra-error") ++reasons[attempt.detail];
+    }
+    if (again == 0 && reasons.empty()) return "";
+    std::string text =
+        fmt::format("{} boot{} tried again for want of infrastructure", again, again == 1 ? " was" : "s were");
+    if (lost > 0) text += fmt::format(", {} of them because the daemon went away", lost);
+    for (const auto& [reason, count] : reasons) text += fmt::format("; {} x \"{}\"", count, reason);
+    return text + ". No fault of a kernel is retried.";
+}
+
+std::vector<std::string> excluded(const ReportInput& report) {
+    std::vector<std::string> lines;
+    for (const auto& block : report.tree.blocks)
+        if (block.status == "excluded")
+            lines.push_back(fmt::format("block {}{} is excluded: {}", block.number,
+                                        block.repetition > 1 ? fmt::format(" (try {})", block.repetition) : "",
+                                        block.detail));
+    return lines;
+}
+
+/// Blocks booted after the last look: stored, but in no figure here.
+std::string unused(const ReportInput& report) {
+    if (report.look < 0) return "";
+    const int last = report.input.design.looks[static_cast<std::size_t>(report.look)];
+    const auto count =
+        std::count_if(report.tree.blocks.begin(), report.tree.blocks.end(),
+                      [&](const store::BlockRow& b) { return b.status == "complete" && b.number > last; });
+    if (count == 0) return "";
+    return fmt::format("{} complete block{} came after the last look (at {} blocks) and {} in no figure here", count,
+                       count == 1 ? "" : "s", last, count == 1 ? "is" : "are");
+}
+
+void control_lines(const ReportInput& report, std::vector<std::string>& lines) {
+    for (const auto& comparison : report.output.comparisons) {
+        if (!comparison.control || !comparison.primary) continue;
+        lines.push_back(fmt::format("control {} (the image of {} under another name), {}/{}: {}",
+                                    arm_name(report, comparison.arm), arm_name(report, comparison.against),
+                                    comparison.workload, comparison.metric, evidence(report, comparison)));
+    }
+}
+
+void noise_lines(const ReportInput& report, std::vector<std::string>& lines) {
+    for (const auto& part : report.output.components) {
+        const auto& series = report.input.series[static_cast<std::size_t>(part.series)];
+        if (!series.primary) continue;
+        const auto name = series.workload + "/" + series.metric + (series.point.empty() ? "" : " at " + series.point);
+        const auto spread = [&](double variance) {
+            const double sd = std::sqrt(std::max(0.0, variance));
+            return series.scale == Scale::log ? share(sd) : quantity(sd, series.unit);
+        };
+        std::string text =
+            fmt::format("noise of {}: sd {} between blocks, {} between boots, {} between iterations of a boot", name,
+                        spread(part.block), spread(part.boot), spread(part.iteration));
+        if (std::isfinite(part.trend))
+            text += fmt::format("; trend {}{} an iteration", part.trend > 0 ? "+" : "",
+                                series.scale == Scale::log ? share(part.trend) : quantity(part.trend, series.unit));
+        if (part.best_iterations > 0)
+            text += fmt::format("; at this noise and cost, {} iterations a boot would be best", part.best_iterations);
+        lines.push_back(text);
+    }
+    for (const auto& comparison : report.output.comparisons) {
+        if (!comparison.primary || comparison.control || !comparison.detectable) continue;
+        const auto& series = series_of(report, comparison);
+        const double least = *comparison.detectable;
+        const std::string size = series.scale == Scale::log
+                                     ? fmt::format("a ratio of {} or {}", ratio(1 + least), ratio(1 / (1 + least)))
+                                     : "a difference of " + quantity(least, series.unit);
+        lines.push_back(fmt::format("{} against {}, {}/{}: {} would have been found with 90% power at n = {} blocks",
+                                    arm_name(report, comparison.arm), arm_name(report, comparison.against),
+                                    comparison.workload, comparison.metric, size, comparison.n));
+    }
+}
+
+}  // namespace
+
+Section reliability_section(const ReportInput& report) {
+    Section section{"Failures", {}};
+    if (!report.boots.empty()) section.parts.emplace_back(failure_table(report));
+    Items items;
+    items.items = console_lines(report);
+    if (const auto text = retries(report); !text.empty()) items.items.push_back(text);
+    for (auto& line : excluded(report)) items.items.push_back(std::move(line));
+    if (!items.items.empty()) section.parts.emplace_back(std::move(items));
+    return section;
+}
+
+Section quality_section(const ReportInput& report) {
+    Section section{"Control, noise and what could have been seen", {}};
+    Items items;
+    if (report.output.blocks > 0) {
+        control_lines(report, items.items);
+        const bool control = std::any_of(report.input.arms.begin(), report.input.arms.end(),
+                                         [](const auto& arm) { return arm.control; });
+        if (!control) items.items.push_back("there was no control arm: the apparatus was not checked");
+        noise_lines(report, items.items);
+        items.items.push_back(report.output.sentence);
+        if (const auto text = unused(report); !text.empty()) items.items.push_back(text);
+        for (const auto& warning : report.output.warnings) items.items.push_back("warning: " + warning);
+        const auto& stored = report.tree.evaluation.verdict;
+        if (!stored.empty() && report.tree.evaluation.status == "done" &&
+            stored != stats::to_string(report.output.verdict))
+            items.items.push_back(fmt::format("the evaluation was closed as {}, this version of kab finds {}", stored,
+                                              stats::to_string(report.output.verdict)));
+    }
+    if (!items.items.empty()) section.parts.emplace_back(std::move(items));
+    return section;
+}
+
+Section reproduce_section(const ReportInput& report) {
+    const auto& evaluation = report.tree.evaluation;
+    Section section{"Again, and more", {}};
+    section.parts.emplace_back(
+        Paragraph{fmt::format("The same plan in the same order: put `seed: {}` under `decide:` of the experiment {} "
+                              "and run it. All samples of "
+                              "this evaluation, and the experiment as it was submitted, are in the database.",
+                              evaluation.seed, evaluation.experiment)});
+    section.parts.emplace_back(Commands{{
+        fmt::format("kab run {}.yaml", evaluation.experiment),
+        fmt::format("kab report {} --format csv", evaluation.uid),
+        fmt::format("kab query \"SELECT spec_text FROM evaluation WHERE uid = '{}'\"", evaluation.uid),
+        fmt::format("kab query \"SELECT arm, block, value FROM v_sample WHERE evaluation = '{}' AND NOT warmup\"",
+                    evaluation.uid),
+    }});
+    return section;
+}
+
+}  // namespace kab::report

@@ -1,0 +1,91 @@
+#include "daemon/report/report.h"
+
+#include <algorithm>
+
+#include "daemon/report/compose.h"
+#include "daemon/report/document.h"
+#include "daemon/report/gather.h"
+
+namespace kab::report {
+namespace {
+
+/// Measured costs, for advice only: a boot without its runs, and one timed iteration with what it leaves to drain.
+struct Costs {
+    double boot_ns = 0, iteration_ns = 0;
+};
+
+Costs measured_costs(const ReportInput& report) {
+    Costs costs;
+    int boots = 0;
+    double runs = 0, work = 0;
+    for (const auto& boot : report.boots) {
+        if (boot.outcome != "ok") continue;
+        ++boots;
+        costs.boot_ns += static_cast<double>(boot.setup_ns + boot.hello_ns + boot.teardown_ns);
+        if (boot.block_status == "complete") work += static_cast<double>(boot.work_ns);
+    }
+    if (boots > 0) costs.boot_ns /= boots;
+    // Every run of a boot that counts has one sample of each of its metrics; count a run by its first.
+    std::string first;
+    for (const auto& sample : report.samples) {
+        const std::string run = fmt::format("{}/{}/{}/{}/{}/{}/{}", sample.block, sample.arm, sample.workload,
+                                            sample.point, sample.iteration, sample.warmup, sample.counted);
+        if (run != first) ++runs;
+        first = run;
+    }
+    if (runs > 0) costs.iteration_ns = work / runs;
+    return costs;
+}
+
+}  // namespace
+
+Result<ReportInput> assemble(ReportInput report) {
+    auto experiment = parse_json(report.tree.evaluation.experiment_json);
+    if (!experiment)
+        return tl::unexpected(Error{Fault::internal,
+                                    "its stored experiment cannot be read: " + experiment.error().message,
+                                    "evaluation " + report.tree.evaluation.uid});
+    report.experiment = std::move(*experiment);
+    report.look = static_cast<int>(report.tree.evaluation.looks_done) - 1;
+    auto input = analysis_input(report.tree, report.samples, report.boots, report.look);
+    if (!input) return pass(input);
+    report.input = std::move(*input);
+    const auto costs = measured_costs(report);
+    report.output = stats::analyse(report.input, costs.boot_ns, costs.iteration_ns);
+    return report;
+}
+
+Result<ReportInput> gather(const store::Store& store, const std::string& evaluation_uid) {
+    ReportInput report;
+    auto tree = store.tree(evaluation_uid);
+    if (!tree) return pass(tree);
+    report.tree = std::move(*tree);
+    const auto kernels = store.kernels_of(evaluation_uid);
+    if (!kernels) return pass(kernels);
+    for (const auto& arm : report.tree.arms) {
+        const auto found = std::find_if(kernels->begin(), kernels->end(), [&](const store::KernelRow& k) {
+            return arm.kernel_id && k.id == *arm.kernel_id;
+        });
+        report.kernels.push_back(found == kernels->end() ? store::KernelRow{} : *found);
+    }
+    auto samples = store.samples(evaluation_uid);
+    if (!samples) return pass(samples);
+    report.samples = std::move(*samples);
+    auto boots = store.boots(evaluation_uid);
+    if (!boots) return pass(boots);
+    report.boots = std::move(*boots);
+    auto console = store.console_events(evaluation_uid);
+    if (!console) return pass(console);
+    report.console = std::move(*console);
+    return assemble(std::move(report));
+}
+
+std::string render_text(const ReportInput& report) {
+    return to_text(compose(report));
+}
+
+std::string render_markdown(const ReportInput& report) {
+    return to_markdown(compose(report));
+}
+
+}  // namespace kab::report

@@ -1,0 +1,247 @@
+// Values and comparisons, workload by workload.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "daemon/report/compose.h"
+#include "daemon/report/derived.h"
+#include "daemon/report/figures.h"
+
+namespace kab::report {
+namespace {
+
+std::string arm_name(const ReportInput& report, int arm) {
+    return report.input.arms[static_cast<std::size_t>(arm)].name;
+}
+
+/// -1 when nothing was measured.
+int find_series(const ReportInput& report, const std::string& workload, const std::string& point,
+                const std::string& metric) {
+    for (std::size_t i = 0; i < report.input.series.size(); ++i) {
+        const auto& series = report.input.series[i];
+        if (series.workload == workload && series.point == point && series.metric == metric) return static_cast<int>(i);
+    }
+    return -1;
+}
+
+/// Numbered footnotes; the same text has the same number.
+class Notes {
+  public:
+    std::string mark(const std::string& text) {
+        const auto found = std::find(texts_.begin(), texts_.end(), text);
+        const auto number = found - texts_.begin() + 1;
+        if (found == texts_.end()) texts_.push_back(text);
+        return fmt::format("[{}]", number);
+    }
+    std::vector<std::string> lines() const {
+        std::vector<std::string> lines;
+        for (std::size_t i = 0; i < texts_.size(); ++i) lines.push_back(fmt::format("[{}] {}", i + 1, texts_[i]));
+        return lines;
+    }
+
+  private:
+    std::vector<std::string> texts_;
+};
+
+class Results {
+  public:
+    explicit Results(const ReportInput& report) : report_(report), arms_(shown_arms(report)), derived_(report) {}
+
+    std::vector<Section> sections() {
+        std::vector<Section> sections;
+        for (const auto& workload : workloads()) {
+            Section section{workload, {}};
+            const auto points = points_of(workload);
+            if (points.size() > 1)
+                for (const auto& metric : report_.tree.metrics) {
+                    if (metric.workload == workload) section.parts.emplace_back(sweep_table(metric, points));
+                }
+            else
+                for (const auto& point : points) section.parts.emplace_back(value_table(workload, point));
+            for (const int arm : arms_)
+                if (report_.input.arms[static_cast<std::size_t>(arm)].against >= 0)
+                    section.parts.emplace_back(comparison_table(workload, arm));
+            sections.push_back(std::move(section));
+        }
+        return sections;
+    }
+
+  private:
+    std::vector<std::string> workloads() const {
+        std::vector<std::string> names;
+        for (const auto& point : report_.tree.points)
+            if (std::find(names.begin(), names.end(), point.workload) == names.end()) names.push_back(point.workload);
+        return names;
+    }
+    std::vector<std::string> points_of(const std::string& workload) const {
+        std::vector<std::string> labels;
+        for (const auto& point : report_.tree.points)
+            if (point.workload == workload) labels.push_back(point.label);
+        return labels;
+    }
+
+    Table table(const std::string& title, const std::string& first_column) const {
+        Table table;
+        table.title = title;
+        table.caution = caution(report_);
+        table.align = "l";
+        table.header = {first_column};
+        for (const int arm : arms_) {
+            table.align += 'r';
+            table.header.push_back(arm_name(report_, arm));
+        }
+        return table;
+    }
+
+    /// Why an arm has no value of a metric; "" when a sample has one.
+    std::string why_absent(const std::string& workload, const std::string& point, const std::string& metric,
+                           const std::string& arm) const {
+        std::string reason = "not measured";
+        for (const auto& sample : report_.samples) {
+            if (sample.arm != arm || sample.metric != metric || sample.workload != workload || sample.point != point)
+                continue;
+            if (!sample.reason.empty()) reason = sample.reason;
+        }
+        return reason;
+    }
+
+    std::string cell(const std::string& workload, const std::string& point, const std::string& metric, int arm,
+                     Notes& notes) const {
+        const int series = find_series(report_, workload, point, metric);
+        if (series >= 0)
+            if (const auto* summary = find_summary(report_, arm, series); summary && summary->values > 0)
+                return with_spread(summary->mean, summary->relative_sd,
+                                   report_.input.series[static_cast<std::size_t>(series)].unit);
+        return "absent " + notes.mark(why_absent(workload, point, metric, arm_name(report_, arm)));
+    }
+
+    Table value_table(const std::string& workload, const std::string& point) const {
+        Table result = table(
+            fmt::format("{}{}{}: mean ± relative sd of the boot means", workload, point.empty() ? "" : " at ", point),
+            "metric");
+        Notes notes;
+        for (const auto& metric : report_.tree.metrics) {
+            if (metric.workload != workload) continue;
+            std::vector<std::string> row{metric.name};
+            for (const int arm : arms_) row.push_back(cell(workload, point, metric.name, arm, notes));
+            result.rows.push_back(std::move(row));
+            for (const auto& line : derived_.after(metric.name)) {
+                std::vector<std::string> extra{"  " + line.label};
+                bool any = false;
+                for (const int arm : arms_) {
+                    const auto value = derived_.value(line, workload, point, arm_name(report_, arm));
+                    any |= value.has_value();
+                    extra.push_back(value ? fmt::format("{} ±{}", ratio(value->mean), share(value->relative_sd))
+                                          : "absent");
+                }
+                if (any) result.rows.push_back(std::move(extra));
+            }
+        }
+        result.notes = notes.lines();
+        if (const auto line = multiplexed(workload); !line.empty()) result.notes.push_back(line);
+        return result;
+    }
+
+    Table sweep_table(const store::NewMetric& metric, const std::vector<std::string>& points) const {
+        Table result =
+            table(fmt::format("{}/{}: mean ± relative sd of the boot means", metric.workload, metric.name), "point");
+        Notes notes;
+        for (const auto& point : points) {
+            std::vector<std::string> row{point};
+            for (const int arm : arms_) row.push_back(cell(metric.workload, point, metric.name, arm, notes));
+            result.rows.push_back(std::move(row));
+        }
+        result.notes = notes.lines();
+        return result;
+    }
+
+    /// Counters that shared the hardware: their values are scaled.
+    std::string multiplexed(const std::string& workload) const {
+        double least = 1;
+        std::string which;
+        for (const auto& sample : report_.samples) {
+            if (sample.workload != workload || !sample.enabled_ns || !sample.running_ns || *sample.enabled_ns <= 0)
+                continue;
+            const double counted = static_cast<double>(*sample.running_ns) / static_cast<double>(*sample.enabled_ns);
+            if (counted < least) {
+                least = counted;
+                which = sample.metric;
+            }
+        }
+        if (which.empty()) return "";
+        return fmt::format(
+            "counters shared the hardware: values are scaled by time enabled / time counted; the least "
+            "counted, {}, for {} of the time",
+            which, share(least));
+    }
+
+    Table comparison_table(const std::string& workload, int arm) const {
+        Table result;
+        const auto& info = report_.input.arms[static_cast<std::size_t>(arm)];
+        result.title = fmt::format("{} against {}", info.name, arm_name(report_, info.against));
+        result.caution = caution(report_);
+        result.header = {"metric", "ratio", "interval", "adj. p", "n", "verdict"};
+        result.align = "lrrrrl";
+        bool differences = false, fragile = false;
+        std::set<std::string> levels;
+        for (const auto& comparison : report_.output.comparisons) {
+            if (comparison.arm != arm || comparison.workload != workload) continue;
+            const auto& series = series_of(report_, comparison);
+            std::string name = comparison.metric;
+            if (comparison.series < 0)
+                name += ", mean";
+            else if (!series.point.empty())
+                name += ", " + series.point;
+            if (series.scale == Scale::linear) {
+                name += " (diff.)";
+                differences = true;
+            }
+            std::vector<std::string> row{name, "-", "-", "-", std::to_string(comparison.n), verdict(comparison)};
+            if (comparison.estimate) {
+                row[1] = effect(comparison.estimate->value, series);
+                row[2] = interval(*comparison.estimate, series);
+                levels.insert(fmt::format("{:.4g}%", 100 * comparison.estimate->level));
+            }
+            if (comparison.p_adjusted)
+                row[3] = p_value(*comparison.p_adjusted);
+            else if (comparison.p)
+                row[3] = p_value(*comparison.p) + " raw";
+            fragile |= comparison.fragile;
+            result.rows.push_back(std::move(row));
+        }
+        notes(result, levels, differences, fragile);
+        return result;
+    }
+
+    static std::string verdict(const stats::Comparison& comparison) {
+        std::string text = comparison.verdict == stats::Verdict::none ? "-" : stats::to_string(comparison.verdict);
+        if (comparison.primary) text += " (P)";
+        if (comparison.fragile) text += " ~";
+        return text;
+    }
+
+    static void notes(Table& table, const std::set<std::string>& levels, bool differences, bool fragile) {
+        std::string level;
+        for (const auto& one : levels) level += (level.empty() ? "" : " or ") + one;
+        table.notes.push_back(
+            fmt::format("(P) the primary metric; intervals of {}, n in blocks; p adjusted by Holm over the "
+                        "primary comparisons, by Benjamini-Hochberg over the others",
+                        level.empty() ? "-" : level));
+        if (differences) table.notes.push_back("(diff.) a difference instead of a ratio: the metric can be 0");
+        if (fragile) table.notes.push_back("~ fragile: the rank test does not agree");
+    }
+
+    const ReportInput& report_;
+    std::vector<int> arms_;
+    Derived derived_;
+};
+
+}  // namespace
+
+std::vector<Section> result_sections(const ReportInput& report) {
+    if (report.output.blocks == 0) return {};
+    return Results(report).sections();
+}
+
+}  // namespace kab::report
