@@ -1,0 +1,47 @@
+#include "cli/command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace kab::cli {
+
+int complain(const Error& error) {
+    fmt::print(stderr, "kab: {}\n", error.text());
+    return exit_code(error.fault);
+}
+
+int exit_code(Fault fault) {
+    switch (fault) {
+        case Fault::usage:
+        case Fault::spec:
+        case Fault::not_found: return exit_usage;
+        case Fault::cancelled: return exit_cancelled;
+        default: return exit_fault;
+    }
+}
+
+int exit_code(const api::EvaluationDetail& detail) {
+    const auto& evaluation = detail.evaluation;
+    if (evaluation.status == "cancelled") return exit_cancelled;
+    if (evaluation.status != "done") return exit_fault;
+    if (evaluation.verdict == "regressed") return exit_regressed;
+    // An arm that could not be built is missing from the verdict.
+    const auto failed = [](const api::Arm& arm) { return arm.status == "failed"; };
+    if (std::any_of(detail.arms.begin(), detail.arms.end(), failed)) return exit_fault;
+    if (evaluation.verdict == "improved" || evaluation.verdict == "equivalent") return exit_ok;
+    return exit_inconclusive;
+}
+
+Status print(const std::string& text) {
+    auto written = write_all(STDOUT_FILENO, text);
+    if (!written) written.error().where = "standard output";
+    return written;
+}
+
+int print_or_complain(const std::string& text) {
+    const auto printed = print(text);
+    return printed ? exit_ok : complain(printed.error());
+}
+
+}  // namespace kab::cli

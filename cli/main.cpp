@@ -1,0 +1,55 @@
+// kab: parses the command line and runs the command.
+#include <fcntl.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+
+#include "cli/command.h"
+
+namespace {
+
+constexpr const char* footer =
+    "Exit codes: 0 done and nothing regressed, 1 a regression, 2 usage or experiment error,\n"
+    "3 a fault of kab's own (build, host, daemon), 4 inconclusive or invalid, 130 cancelled.\n"
+    "ID is an evaluation's uid, a unique beginning of it, an experiment's name (its newest\n"
+    "evaluation) or `last`. State: $KAB_STATE_DIR or ~/.local/state/kab. Manual: kab(1).";
+
+/// A file opened later must not become a standard stream that was closed when kab was started.
+void fill_standard_streams() {
+    for (int fd = 0; fd <= 2; ++fd)
+        if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) std::abort();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    fill_standard_streams();
+    std::signal(SIGPIPE, SIG_IGN);  // a daemon or pager that goes away is an error of the write
+    CLI::App app{"kab: what does this kernel change do to this workload, and how sure are we?", "kab"};
+    app.require_subcommand(1);
+    app.set_version_flag("-V,--version", std::string("kab ") + KAB_VERSION);
+    app.footer(footer);
+    kab::cli::Action action;
+    kab::cli::add_run(app, action);
+    kab::cli::add_check(app, action);
+    kab::cli::add_submit(app, action);
+    kab::cli::add_list(app, action);
+    kab::cli::add_show(app, action);
+    kab::cli::add_watch(app, action);
+    kab::cli::add_report(app, action);
+    kab::cli::add_cancel(app, action);
+    kab::cli::add_query(app, action);
+    kab::cli::add_hosts(app, action);
+    kab::cli::add_kernels(app, action);
+    kab::cli::add_version(app, action);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        // app.exit() prints help or the error; its own codes mean nothing to kab's users.
+        return app.exit(error) == 0 ? kab::cli::exit_ok : kab::cli::exit_usage;
+    }
+    const auto paths = kab::Paths::from_environment();
+    if (!paths) return kab::cli::complain(paths.error());
+    return action(*paths);
+}

@@ -1,0 +1,55 @@
+#pragma once
+// What is seen while an evaluation runs: on a terminal one line that is redrawn, else lines now and then.
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "protocol/api/types.h"
+
+namespace kab::cli {
+
+using SteadyPoint = std::chrono::steady_clock::time_point;
+
+/// "build deferred-free: compile 412/760, 3m 20s left", "block 2/6, boot 5/18: inline-free running 3/4, 1m left".
+/// `age`: how long ago the event came; the time left is counted down by it.
+std::string describe(const api::Progress& progress, std::chrono::nanoseconds age = {});
+/// Share done, in 0..1, of what the bar shows; nothing when unknown.
+std::optional<double> share_done(const api::Progress& progress);
+/// "[#####.....]", `width` columns inside the brackets.
+std::string bar(double share, int width);
+/// The transitions worth a line of their own; empty for the others.
+std::string describe(const api::Transition& transition);
+
+class ProgressView {
+  public:
+    enum class Style { terminal, lines, silent };
+    /// terminal if `file` is one (and not dumb), else lines.
+    static Style style_of(FILE* file);
+
+    ProgressView(FILE* file, Style style) : file_(file), style_(style) {}
+    ~ProgressView() { clear(); }
+    ProgressView(const ProgressView&) = delete;
+    ProgressView& operator=(const ProgressView&) = delete;
+
+    void show(const api::Progress& progress, SteadyPoint now);
+    void show(const api::Transition& transition);
+    /// A line that stays, above the redrawn one.
+    void note(const std::string& line);
+    /// On a terminal: redraws when a second has passed, for the time left.
+    void tick(SteadyPoint now);
+    /// Takes the redrawn line away.
+    void clear();
+
+  private:
+    void draw(SteadyPoint now);
+
+    FILE* file_;
+    Style style_;
+    std::optional<api::Progress> progress_;
+    SteadyPoint came_, drawn_at_;
+    bool drawn_ = false;
+    std::string last_key_, last_line_;
+};
+
+}  // namespace kab::cli
