@@ -59,13 +59,24 @@ struct Built {
     bool cached = false;
     std::int64_t wall_ns = 0, cpu_ns = 0;  ///< of make; 0 when cached
     std::int64_t objects = 0;              ///< objects compiled
+    std::int64_t warnings = 0;             ///< of the compiler
 };
 
-/// step: "import", "patch", "configure", "compile", "link"; total 0 when unknown.
+/// step: "waiting" or "waiting for 4711 booting ..." (for another build or a boot), "import", "patch", "checkout",
+/// "configure", "compile", "link"; total 0 when unknown.
 using Progress = std::function<void(const std::string& step, std::int64_t done, std::int64_t total)>;
 
+/// Resolves everything; imports sources that are not in the cache yet. Fault::spec or not_found for what is
+/// wrong with the request (missing file, patch that does not apply, no kernel), Fault::build for a missing tool.
 Result<Frozen> freeze(const Request& request, const Paths& paths, const Progress& progress);
+
+/// Gives the cached kernel or builds it, alone on the machine (common/machine_lock.h). Fault::spec for a
+/// configuration that Kconfig does not grant, Fault::build with the first error of a failed build (its log
+/// is failed_log()), Fault::io for a full disk. Nothing half-written is left in the cache.
 Result<Built> build(const Frozen& frozen, const Paths& paths, const Progress& progress);
+
+/// Where the log of a failed build of this kernel is kept.
+fs::path failed_log(const Paths& paths, const std::string& key);
 
 Json to_json(const Request& request);
 Json to_json(const Frozen& frozen);

@@ -1,0 +1,82 @@
+#include "daemon/kernel/compile.h"
+#include "daemon/kernel/image.h"
+#include "daemon/kernel/kernel_cache.h"
+#include "daemon/kernel/source_store.h"
+#include "daemon/kernel/toolchain.h"
+
+namespace kab::kernel {
+namespace {
+
+Status check_toolchain(const Frozen& frozen) {
+    auto now = find_toolchain();
+    if (!now) return pass(now);
+    if (*now == frozen.toolchain) return {};
+    const auto first = [](const std::string& text) { return text.substr(0, text.find('\n')); };
+    return fail(Fault::build, "the toolchain changed since submission (was {}, is {}): submit again",
+                first(frozen.toolchain), first(*now));
+}
+
+Status check_source(const Frozen& frozen, const Git& store) {
+    auto kept = store.run({"rev-parse", "--verify", "--quiet", "refs/kab/tree/" + frozen.tree});
+    if (!kept) return pass(kept);
+    if (kept->status.ok()) return {};
+    return fail(Fault::build, "source gone: the snapshot of {} is no longer in {}: submit again", frozen.origin,
+                store.git_dir.string());
+}
+
+/// For people; a log that cannot be kept (a full disk) must not hide why the build failed.
+void keep_log(const WorkTree& work_tree, const fs::path& log) {
+    if (!make_directories(log.parent_path())) return;
+    std::error_code ignored;
+    fs::copy_file(work_tree.file("build.log"), log, fs::copy_options::overwrite_existing, ignored);
+}
+
+Result<Built> build_in(WorkTree& work_tree, const Frozen& frozen, const Paths& paths, const Git& store,
+                       const Progress& progress) {
+    if (progress) progress("checkout", 0, 0);
+    if (auto checked_out = work_tree.check_out(store, frozen.tree); !checked_out) {
+        if (checked_out.error().fault == Fault::io) (void)work_tree.drop(true);
+        return pass(checked_out);
+    }
+    auto compiled = compile(frozen, work_tree, progress);
+    if (!compiled) {
+        keep_log(work_tree, failed_log(paths, frozen.key));
+        if (compiled.error().fault == Fault::io) (void)work_tree.drop(false);  // a full disk: give back what we can
+        return pass(compiled);
+    }
+    return publish(paths, frozen, *compiled, work_tree);
+}
+
+}  // namespace
+
+fs::path failed_log(const Paths& paths, const std::string& key) {
+    return paths.kernels() / "failed" / (key + ".log");
+}
+
+Result<Built> build(const Frozen& frozen, const Paths& paths, const Progress& progress) {
+    if (frozen.kind == "image") return build_image(frozen, paths);
+    auto cached = find_built(paths, frozen.key);
+    if (!cached) return pass(cached);
+    if (*cached) return std::move(**cached);
+    if (auto checked = check_toolchain(frozen); !checked) return pass(checked);
+    const Git store = SourceStore::reader(paths);
+    if (auto checked = check_source(frozen, store); !checked) return pass(checked);
+
+    auto work_tree = WorkTree::open(paths, frozen.family, progress);
+    if (!work_tree) return pass(work_tree);
+    cached = find_built(paths, frozen.key);  // by whom we waited for
+    if (!cached) return pass(cached);
+    if (*cached) return std::move(**cached);
+    auto machine = take_machine("building kernel " + frozen.key.substr(0, 12), progress);
+    if (!machine) return pass(machine);
+    if (auto begun = work_tree->begin(); !begun) return pass(begun);
+    auto built = build_in(*work_tree, frozen, paths, store, progress);
+    if (auto finished = work_tree->finish(); !finished && built) return pass(finished);
+    if (built) {
+        std::error_code ignored;
+        fs::remove(failed_log(paths, frozen.key), ignored);
+    }
+    return built;
+}
+
+}  // namespace kab::kernel

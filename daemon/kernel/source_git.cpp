@@ -1,0 +1,107 @@
+// Git repositories: local ones are read in place and what is needed is copied, so that a repository may go or
+// be rebased afterwards; from a URL one commit is fetched.
+#include "common/digest/sha256.h"
+#include "common/suggest.h"
+#include "daemon/kernel/source.h"
+
+namespace kab::kernel {
+namespace {
+
+/// "https://…", "file://…", "host:path"; everything absolute is a path.
+bool is_url(const std::string& location) {
+    return !location.empty() && location.front() != '/' && location.find(':') != std::string::npos;
+}
+
+bool is_commit_id(const std::string& ref) {
+    return ref.size() == 40 && ref.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+Result<std::string> resolve_ref(const Git& git, const std::string& ref) {
+    auto commit = git.run({"rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}"});
+    if (!commit) return pass(commit);
+    if (commit->status.ok()) return split_lines(commit->out).front();
+    auto names = git.text({"for-each-ref", "--format=%(refname:short)"});
+    const std::string near = names ? suggest(ref, split_lines(*names)) : "";
+    return fail(Fault::spec, "has no commit '{}'{}", ref, near.empty() ? "" : "; did you mean " + near + "?");
+}
+
+Result<BaseSource> from_local(const std::string& path, const std::string& ref, const SourceStore& store) {
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored)) return fail(Fault::not_found, "no such git repository");
+    Git git;
+    git.directory = path;
+    git.user_configuration = true;  // its safe.directory decides whose repositories are trusted
+    auto found = git.run({"rev-parse", "--git-dir"});
+    if (!found) return pass(found);
+    if (!found->status.ok()) {
+        const std::string complaint = first_complaint(found->err);
+        if (complaint.find("not a git repository") == std::string::npos) return fail(Fault::spec, "{}", complaint);
+        return fail(Fault::spec, "is no git repository (for a plain directory use dir:)");
+    }
+    auto commit = resolve_ref(git, ref);
+    if (!commit) return pass(commit);
+    auto tree = git.text({"rev-parse", "--verify", *commit + "^{tree}"});
+    if (!tree) return pass(tree);
+    if (auto imported = store.import(git, *tree); !imported) return pass(imported);
+    BaseSource source;
+    source.tree = *tree;
+    source.commit = *commit;
+    return source;
+}
+
+/// The id a server's ref stands for, in git's own order of precedence; the ref itself if it is an id.
+Result<std::string> remote_id(const Git& git, const std::string& url, const std::string& ref) {
+    if (is_commit_id(ref)) return ref;
+    auto listed = git.text({"ls-remote", "--", url, ref, ref + "^{}"});  // ^{}: what an annotated tag leads to
+    if (!listed) return pass(listed);
+    const auto lines = split_lines(*listed);
+    for (const std::string& name :
+         {ref + "^{}", ref, "refs/" + ref, "refs/tags/" + ref + "^{}", "refs/tags/" + ref, "refs/heads/" + ref}) {
+        for (const auto& line : lines) {
+            if (line.size() > 41 && line.substr(41) == name) return line.substr(0, 40);
+        }
+    }
+    return fail(Fault::spec, "has no branch or tag '{}'", ref);
+}
+
+Result<BaseSource> from_url(const std::string& url, const std::string& ref, const SourceStore& store,
+                            const Progress& progress) {
+    if (url.front() == '-') return fail(Fault::spec, "is no URL");
+    Git git = store.git();
+    git.user_configuration = true;  // credentials, proxies, url.*.insteadOf
+    auto commit = remote_id(git, url, ref);
+    if (!commit) return pass(commit);
+    const std::string kept = "refs/kab/commit/" + *commit;
+    auto known = store.find(kept);
+    if (!known) return pass(known);
+    if (!*known) {
+        auto machine = take_machine("fetching " + url, progress);
+        if (!machine) return pass(machine);
+        auto fetched = git.text({"fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head",
+                                 "--no-auto-maintenance", "--", url, "+" + *commit + ":" + kept});
+        if (!fetched) return pass(fetched);
+        known = store.find(kept);
+        if (!known) return pass(known);
+    }
+    if (!*known) return fail(Fault::infra, "did not send commit {}", *commit);
+    if (auto marked = store.keep(**known); !marked) return pass(marked);
+    BaseSource source;
+    source.tree = **known;
+    source.commit = *commit;
+    return source;
+}
+
+}  // namespace
+
+Result<BaseSource> resolve_git(const std::string& location, const std::string& ref, const SourceStore& store,
+                               const Progress& progress) {
+    const std::string wanted = ref.empty() ? "HEAD" : ref;
+    if (progress) progress("import", 0, 0);
+    auto source = is_url(location) ? from_url(location, wanted, store, progress) : from_local(location, wanted, store);
+    if (!source) return source;
+    source->name = fs::path(location).filename().string() + " " + wanted;
+    source->origin = fmt::format("git {} {} (commit {})", location, wanted, source->commit);
+    return source;
+}
+
+}  // namespace kab::kernel

@@ -1,0 +1,98 @@
+#include "daemon/kernel/work_tree.h"
+
+#include "daemon/kernel/source_store.h"
+
+namespace kab::kernel {
+namespace {
+
+Status remove_all(const std::vector<fs::path>& paths) {
+    for (const auto& path : paths) {
+        std::error_code error;
+        fs::remove_all(path, error);
+        if (error) return fail(Fault::io, "remove {}: {}", path.string(), error.message());
+    }
+    return {};
+}
+
+/// Changes with every start of the machine.
+std::string boot_id() {
+    return read_file("/proc/sys/kernel/random/boot_id").value_or("unknown");
+}
+
+}  // namespace
+
+Result<WorkTree> WorkTree::open(const Paths& paths, const std::string& family, const Progress& progress) {
+    const fs::path directory = paths.cache / "worktrees" / family;
+    if (auto made = make_directories(directory); !made) return pass(made);
+    auto lock = take_lock(directory / "lock", progress);
+    if (!lock) return pass(lock);
+    std::error_code error;
+    const fs::path real = fs::canonical(directory, error);  // as make and the compiler name it
+    if (error) return fail(Fault::io, "{}: {}", directory.string(), error.message());
+    return WorkTree(std::move(*lock), real);
+}
+
+std::string WorkTree::note(const std::string& name) const {
+    return read_file(file(name)).value_or("");
+}
+
+Status WorkTree::set_note(const std::string& name, const std::string& text) const {
+    return write_file(file(name), text);
+}
+
+Status WorkTree::begin() {
+    std::error_code error;
+    if (fs::exists(file("busy"), error)) {
+        if (auto repaired = repair(); !repaired) return repaired;
+    }
+    if (auto noted = set_note("busy", boot_id()); !noted) return noted;
+    if (auto made = make_directories(output()); !made) return made;
+    return make_directories(configure_output());
+}
+
+Status WorkTree::repair() {
+    repaired_ = true;
+    // After a power failure any file may be empty or stale, whatever its times say.
+    if (note("busy") != boot_id()) return remove_all({source(), file("index"), output(), configure_output()});
+    if (auto removed = remove_all({file("index.lock"), configure_output()}); !removed) return removed;
+    return heal_output(output());
+}
+
+Status WorkTree::finish() {
+    return remove_all({file("busy")});
+}
+
+Status WorkTree::check_out(const Git& store, const std::string& tree) {
+    Git git = store;
+    git.index = file("index");
+    git.work_tree = source();
+    std::error_code error;
+    const bool anew = !fs::exists(git.index, error) || !fs::is_directory(source(), error);
+    if (anew) {
+        if (auto removed = remove_all({source(), git.index}); !removed) return removed;
+        if (auto made = make_directories(source()); !made) return made;
+    }
+    git.directory = source();
+    changed_files_.reset();
+    previous_tree_ = note("tree");
+    tree_ = tree;
+    if (!anew && !previous_tree_.empty() && !repaired_) {
+        auto changed = git.text({"diff-tree", "-r", "--no-renames", "--name-only", previous_tree_, tree});
+        if (changed) changed_files_ = split_lines(*changed);  // else the tree before is gone: not needed
+    }
+    if (auto read = git.text({"read-tree", "--reset", "-u", tree}); !read) return pass(read);
+    if (repaired_) {
+        if (auto cleaned = git.text({"clean", "-ffdxq"}); !cleaned) return pass(cleaned);
+    }
+    return set_note("tree", tree);
+}
+
+Status WorkTree::drop(bool sources) const {
+    if (sources) {
+        if (auto removed = remove_all({source(), file("index"), file("index.lock"), file("tree")}); !removed)
+            return removed;
+    }
+    return remove_all({output(), configure_output(), file("configured")});
+}
+
+}  // namespace kab::kernel
