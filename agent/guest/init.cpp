@@ -94,7 +94,7 @@ void end_all_others() {
 
 }  // namespace
 
-void run_as_init(const std::function<Verdict(const std::vector<std::string>& problems)>& work,
+void run_as_init(const std::function<Ending(const std::vector<std::string>& problems)>& work,
                  const std::function<void(const std::string& text)>& last_words) {
     std::vector<std::string> problems;
     mount_all(problems);
@@ -114,7 +114,7 @@ void run_as_init(const std::function<Verdict(const std::vector<std::string>& pro
         int status = 0;
         if (!wait_for_child(child, status))
             trouble = error_text("wait for the agent");
-        else if (!WIFEXITED(status) || WEXITSTATUS(status) >= static_cast<int>(Verdict::unreported))
+        else if (!WIFEXITED(status) || WEXITSTATUS(status) >= static_cast<int>(Ending::unheard))
             trouble = fmt::format("the agent {}", describe_exit(status));
     }
     if (!trouble.empty()) {

@@ -17,7 +17,7 @@
 namespace kab::guest {
 namespace {
 
-/// The host has its own, usually shorter, limit for a boot.
+/// The host limits the boot as a whole.
 constexpr Nanoseconds channel_limit = std::chrono::seconds(20);
 /// For a last message after the agent's death: the port exists, if it ever did.
 constexpr Nanoseconds last_words_limit = std::chrono::seconds(2);
@@ -32,25 +32,20 @@ std::string wanted_channel() {
     return std::string(command_line_value(read_text("/proc/cmdline").value_or(""), "kab.channel"));
 }
 
-Verdict converse(Channel& channel, const std::vector<std::string>& problems) {
+Ending converse(Channel& channel, const std::vector<std::string>& problems) {
     const msg::AgentHello hello = describe_environment(problems);
     if (auto sent = channel.send(hello); !sent) {
         say(sent.error().text());
-        return Verdict::unreported;
+        return Ending::unheard;
     }
     const RunLoopResult result =
         run_loop(channel, all_workloads(), [&hello] { return check_clocksource(hello.clocksource); });
     if (!result.message.empty()) say(result.message);
     channel.flush();
-    switch (result.ending) {
-        case Ending::done: return Verdict::done;
-        case Ending::reported: return Verdict::reported;
-        case Ending::unheard: break;
-    }
-    return Verdict::unreported;
+    return result.ending;
 }
 
-Verdict work_in_guest(std::vector<std::string> problems) {
+Ending work_in_guest(std::vector<std::string> problems) {
     for (auto& problem : load_modules(module_list)) {
         say(problem);
         problems.push_back(std::move(problem));
@@ -58,7 +53,7 @@ Verdict work_in_guest(std::vector<std::string> problems) {
     auto channel = find_channel(wanted_channel(), channel_limit);
     if (!channel) {
         say(channel.error().text());
-        return Verdict::unreported;
+        return Ending::unheard;
     }
     return converse(*channel, problems);
 }
@@ -83,7 +78,7 @@ int main_of_program(int count, char** arguments) {
     auto channel = open_channel(arguments[2]);
     if (!channel) {
         say(channel.error().text());
-        return static_cast<int>(Verdict::unreported);
+        return static_cast<int>(Ending::unheard);
     }
     return static_cast<int>(converse(*channel, {}));
 }

@@ -18,9 +18,11 @@ Status load_module(const fs::path& path) {
     if (!fd) return pass(fd);
     // Compressed modules are the exception: kab-host unpacks them, as not every kernel can.
     const int flags = path.extension() == ".ko" ? 0 : MODULE_INIT_COMPRESSED_FILE;
-    if (::syscall(SYS_finit_module, fd->get(), "", flags) != 0 && errno != EEXIST)
-        return fail_errno(errno, "load module " + path.string());
-    return {};
+    if (::syscall(SYS_finit_module, fd->get(), "", flags) == 0 || errno == EEXIST) return {};
+    if (errno == ENOENT)  // the kernel's way to say so
+        return fail(Fault::io, "load module {}: needs a symbol of a module that is not loaded before it",
+                    path.string());
+    return fail_errno(errno, "load module " + path.string());
 }
 
 }  // namespace

@@ -5,19 +5,13 @@
 #include <string>
 
 #include "agent/guest/channel.h"
+#include "agent/guest/ending.h"
 #include "agent/guest/workloads/workload.h"
 
 namespace kab::guest {
 
 /// The wait for what a run left behind where the plan gives no limit.
 inline constexpr Nanoseconds default_drain_limit = std::chrono::minutes(1);
-
-/// How a conversation ended.
-enum class Ending {
-    done,      ///< every run was carried out, AgentDone sent
-    reported,  ///< stopped early, AgentError sent
-    unheard,   ///< stopped early, and the host could not be told
-};
 
 struct RunLoopResult {
     Ending ending = Ending::done;
