@@ -24,6 +24,7 @@ CREATE TABLE evaluation (
                     CHECK (status IN ('queued', 'freezing', 'building', 'running', 'done', 'failed', 'cancelled')),
     detail          TEXT    NOT NULL DEFAULT '',
     verdict         TEXT    NOT NULL DEFAULT '',
+    spec_file       TEXT    NOT NULL DEFAULT '',
     spec_text       TEXT    NOT NULL,
     spec_hash       TEXT    NOT NULL,
     plan_text       TEXT    NOT NULL,

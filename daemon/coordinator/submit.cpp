@@ -42,6 +42,7 @@ store::NewEvaluation new_evaluation(const std::string& uid, const Submission& su
     row.uid = uid;
     row.experiment = plan.experiment.name;
     row.question = plan.experiment.question;
+    row.spec_file = submission.file_name;
     row.spec_text = submission.spec_text;
     row.spec_hash = sha256_hex(submission.spec_text);
     row.plan_text = canonical_text(plan);

@@ -28,11 +28,14 @@ bool reading_pragma(const char* name) {
     return false;
 }
 
+/// Stops what a read-only connection and sqlite3_stmt_readonly would let through. (Not a list of what is allowed: table
+/// functions such as json_each are declared, inside SQLite, by what looks like a CREATE TABLE.)
 int authorize(void*, int action, const char* first, const char* second, const char*, const char*) {
     switch (action) {
-        case SQLITE_SELECT:
-        case SQLITE_READ:
-        case SQLITE_RECURSIVE: return SQLITE_OK;
+        case SQLITE_ATTACH:
+        case SQLITE_DETACH:
+        case SQLITE_TRANSACTION:
+        case SQLITE_SAVEPOINT: return SQLITE_DENY;
         case SQLITE_FUNCTION: return sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
         case SQLITE_PRAGMA: {
             // With an argument these name a table; user_version = 3 would be a write.
@@ -40,7 +43,7 @@ int authorize(void*, int action, const char* first, const char* second, const ch
                                           sqlite3_stricmp(first, "schema_version") == 0);
             return reading_pragma(first) && !value ? SQLITE_OK : SQLITE_DENY;
         }
-        default: return SQLITE_DENY;
+        default: return SQLITE_OK;
     }
 }
 
@@ -122,8 +125,12 @@ const char* type_name(int type) {
 std::optional<std::string> value_of(sqlite3_stmt* statement, int column) {
     const int type = sqlite3_column_type(statement, column);
     if (type == SQLITE_NULL) return std::nullopt;
-    // 17 digits: a value read back is the same number; SQLite's own text has 15.
-    if (type == SQLITE_FLOAT) return fmt::format("{}", sqlite3_column_double(statement, column));
+    if (type == SQLITE_FLOAT) {
+        // The shortest text that reads back as the same number; SQLite's own has 15 digits.
+        auto number = fmt::format("{}", sqlite3_column_double(statement, column));
+        if (number.find_first_not_of("-0123456789") == std::string::npos) number += ".0";
+        return number;
+    }
     if (type == SQLITE_BLOB) {
         const auto* bytes = static_cast<const unsigned char*>(sqlite3_column_blob(statement, column));
         const int size = sqlite3_column_bytes(statement, column);

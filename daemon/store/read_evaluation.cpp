@@ -14,14 +14,15 @@ constexpr std::size_t least_prefix = 4;
 #define KAB_EVALUATION_COLUMNS                                                                                    \
     "evaluation.id, evaluation.uid, experiment.name, evaluation.question, evaluation.status, evaluation.detail, " \
     "evaluation.verdict, evaluation.spec_hash, evaluation.plan_hash, evaluation.seed, evaluation.looks_done, "    \
-    "evaluation.created_at, evaluation.started_at, evaluation.finished_at, evaluation.spec_text, "                \
+    "evaluation.created_at, evaluation.started_at, evaluation.finished_at, evaluation.spec_file, "                \
+    "evaluation.spec_text, "                                                                                      \
     "evaluation.plan_text, evaluation.experiment_json "                                                           \
     "FROM evaluation JOIN experiment ON experiment.id = evaluation.experiment_id "
 
 void read_evaluation(const Statement& s, EvaluationRow& row) {
     s.read(row.id, row.uid, row.experiment, row.question, row.status, row.detail, row.verdict, row.spec_hash,
-           row.plan_hash, row.seed, row.looks_done, row.created_at, row.started_at, row.finished_at, row.spec_text,
-           row.plan_text, row.experiment_json);
+           row.plan_hash, row.seed, row.looks_done, row.created_at, row.started_at, row.finished_at, row.spec_file,
+           row.spec_text, row.plan_text, row.experiment_json);
 }
 
 Result<std::optional<EvaluationRow>> first(Statement& query) {

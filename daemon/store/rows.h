@@ -28,6 +28,7 @@ struct NewMetric {
 
 struct NewEvaluation {
     std::string uid, experiment, question;
+    std::string spec_file;  ///< as it was named at submission; for people
     std::string spec_text, spec_hash, plan_text, plan_hash;
     std::string experiment_json;  ///< the resolved spec as JSON, for reports and restarts
     std::uint64_t seed = 0;
@@ -40,7 +41,7 @@ struct NewEvaluation {
 struct EvaluationRow {
     std::int64_t id = 0;
     std::string uid, experiment, question, status, detail, verdict;
-    std::string spec_text, spec_hash, plan_text, plan_hash, experiment_json;
+    std::string spec_file, spec_text, spec_hash, plan_text, plan_hash, experiment_json;
     std::uint64_t seed = 0;
     std::int64_t looks_done = 0;
     std::int64_t created_at = 0;

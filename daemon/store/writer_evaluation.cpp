@@ -53,12 +53,12 @@ Status Writer::add_evaluation(const NewEvaluation& evaluation, std::int64_t at) 
     if (auto done = experiment.bind(evaluation.experiment, at).run(); !done) return done;
     auto insert = database.statement(
         "add the evaluation",
-        "INSERT INTO evaluation (uid, experiment_id, question, spec_text, spec_hash, plan_text, plan_hash, "
+        "INSERT INTO evaluation (uid, experiment_id, question, spec_file, spec_text, spec_hash, plan_text, plan_hash, "
         "experiment_json, seed, idempotency_key, created_at) "
-        "VALUES (?, (SELECT id FROM experiment WHERE name = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    insert.bind(evaluation.uid, evaluation.experiment, evaluation.question, evaluation.spec_text, evaluation.spec_hash,
-                evaluation.plan_text, evaluation.plan_hash, evaluation.experiment_json, std::to_string(evaluation.seed),
-                NullIfEmpty{evaluation.idempotency_key}, at);
+        "VALUES (?, (SELECT id FROM experiment WHERE name = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    insert.bind(evaluation.uid, evaluation.experiment, evaluation.question, evaluation.spec_file, evaluation.spec_text,
+                evaluation.spec_hash, evaluation.plan_text, evaluation.plan_hash, evaluation.experiment_json,
+                std::to_string(evaluation.seed), NullIfEmpty{evaluation.idempotency_key}, at);
     if (auto done = insert.run(); !done) return done;
     const auto id = database.last_id();
     if (auto done = add_arms(database, id, evaluation); !done) return done;

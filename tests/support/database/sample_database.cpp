@@ -56,7 +56,10 @@ Json experiment_json(const SampleOptions& options) {
     if (options.swept) sweep["concurrency"] = {0, 1};
     Json arms = Json::array();
     for (int i = 0; i < 3; ++i)
-        arms.push_back({{"name", figures[i].name}, {"against", i == 0 ? "" : "inline-free"}, {"command_line", ""}});
+        arms.push_back({{"name", figures[i].name},
+                        {"against", i == 0 ? "" : "inline-free"},
+                        {"config", {"/usr/share/kab/configs/kernel/vm.config"}},
+                        {"command_line", ""}});
     return {
         {"experiment", "ipc-ns-deferred-free"},
         {"question", "Does freeing an IPC namespace from a workqueue make exit faster?"},
@@ -125,6 +128,7 @@ class Filler {
         const Json json = experiment_json(options_);
         e.experiment = json.at("experiment");
         e.question = json.at("question");
+        e.spec_file = "configs/experiments/ipc-ns.yaml";
         e.spec_text = "experiment: ipc-ns-deferred-free\n";
         e.spec_hash = std::string(64, 'a');
         e.plan_text = "plan";

@@ -33,9 +33,9 @@ class Query : public testing::Test {
 
 TEST_F(Query, GivesNamesTypesAndValues) {
     const auto table =
-        reader_->query("SELECT 1 AS one, 0.1 AS tenth, 'x' AS letter, NULL AS nothing, x'0aff' AS bytes");
+        reader_->query("SELECT 1 AS one, 0.1 AS tenth, 'x' AS letter, NULL AS missing, x'0aff' AS bytes");
     ASSERT_TRUE(table) << table.error().text();
-    EXPECT_EQ(table->columns, (std::vector<std::string>{"one", "tenth", "letter", "nothing", "bytes"}));
+    EXPECT_EQ(table->columns, (std::vector<std::string>{"one", "tenth", "letter", "missing", "bytes"}));
     EXPECT_EQ(table->types, (std::vector<std::string>{"integer", "real", "text", "null", "blob"}));
     ASSERT_EQ(table->rows.size(), 1U);
     EXPECT_EQ(table->rows[0][0], "1");
@@ -51,6 +51,7 @@ TEST_F(Query, MayReadInManyWays) {
           "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT sum(i) FROM n",
           "EXPLAIN QUERY PLAN SELECT * FROM v_sample", "PRAGMA table_info(sample)", "PRAGMA user_version",
           "SELECT name FROM sqlite_schema", "  SELECT 1 ; -- done", "VALUES (1), (2)",
+          "SELECT key FROM json_each('{\"a\": 1}')", "SELECT name FROM pragma_table_info('sample')",
           "SELECT json_extract(environment, '$.clocksource') FROM v_boot"}) {
         const auto table = reader_->query(sql);
         EXPECT_TRUE(table) << sql << ": " << table.error().text();
