@@ -21,7 +21,7 @@ std::string from_to(const ReportInput& report, const stats::Comparison& comparis
     const auto* after = find_summary(report, comparison.arm, comparison.series);
     if (!before || !after) return "";
     const auto& unit = series_of(report, comparison).unit;
-    return fmt::format("{} -> {}, ", quantity(before->mean, unit), quantity(after->mean, unit));
+    return fmt::format("{} -> {}, ", unbroken(quantity(before->mean, unit)), unbroken(quantity(after->mean, unit)));
 }
 
 std::string margin_text(const ReportInput& report, const stats::Comparison& comparison) {
@@ -30,26 +30,37 @@ std::string margin_text(const ReportInput& report, const stats::Comparison& comp
     return quantity(comparison.margin, series.unit);
 }
 
-/// The better metrics against the worse ones of a trade, each with its evidence.
+constexpr std::size_t most_named = 3;
+
+/// The comparisons as text, the first ones in full; more of them are only counted.
+std::string named(const ReportInput& report, std::vector<int> which) {
+    // Declared order: a workload's own metrics, then CPU time, then the counters.
+    std::sort(which.begin(), which.end());
+    which.erase(std::unique(which.begin(), which.end()), which.end());
+    std::string all;
+    for (std::size_t i = 0; i < std::min(which.size(), most_named); ++i) {
+        const auto& comparison = report.output.comparisons[static_cast<std::size_t>(which[i])];
+        all += (i == 0 ? "" : "; ") + metric_name(comparison, report) + " " + from_to(report, comparison) +
+               evidence(report, comparison);
+    }
+    if (which.size() > most_named) all += fmt::format("; and {} more, see below", which.size() - most_named);
+    return all;
+}
+
+/// What got worse beside the primary, or better beside a primary that got worse.
 std::string price(const ReportInput& report, const stats::Comparison& primary) {
-    std::vector<std::string> worse, better;
+    const auto own = static_cast<int>(&primary - report.output.comparisons.data());
+    std::vector<int> worse, better;
     for (const auto& trade : report.output.trades) {
         if (trade.arm != primary.arm) continue;
-        const auto& loss = report.output.comparisons[static_cast<std::size_t>(trade.worse_comparison)];
-        const auto& gain = report.output.comparisons[static_cast<std::size_t>(trade.better_comparison)];
-        worse.push_back(metric_name(loss, report) + " " + from_to(report, loss) + evidence(report, loss));
-        better.push_back(metric_name(gain, report) + " " + from_to(report, gain) + evidence(report, gain));
+        if (trade.worse_comparison != own) worse.push_back(trade.worse_comparison);
+        if (trade.better_comparison != own) better.push_back(trade.better_comparison);
     }
+    if (primary.verdict == stats::Verdict::regressed)
+        return better.empty() ? " No other declared metric became better by more than the margin."
+                              : " Against that it gains: " + named(report, better) + ". A trade.";
     if (worse.empty()) return " No other declared metric became worse by more than the margin.";
-    const auto joined = [](std::vector<std::string> texts) {
-        std::sort(texts.begin(), texts.end());
-        texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
-        std::string all;
-        for (const auto& text : texts) all += (all.empty() ? "" : "; ") + text;
-        return all;
-    };
-    if (primary.verdict == stats::Verdict::regressed) return " Against that it gains: " + joined(better) + ".";
-    return " The price: " + joined(worse) + ". A trade, not a win.";
+    return " The price: " + named(report, worse) + ". A trade, not a win.";
 }
 
 std::string judged(const ReportInput& report, const stats::Comparison& primary) {
@@ -99,7 +110,7 @@ void broken_arms(const ReportInput& report, std::vector<std::string>& sentences)
         sentences.push_back(fmt::format(
             "{} failed in {} of {} boots, {} in {} of {}{}.", arms[static_cast<std::size_t>(failure.arm)].name,
             failure.failed, failure.boots, arms[static_cast<std::size_t>(failure.against)].name, failure.against_failed,
-            failure.against_boots, failure.p ? fmt::format(" (Fisher's exact p {})", p_value(*failure.p)) : ""));
+            failure.against_boots, failure.p ? " (Fisher's exact " + unbroken("p " + p_value(*failure.p)) + ")" : ""));
     }
 }
 
@@ -121,8 +132,7 @@ std::vector<std::string> claims(const ReportInput& report) {
         for (const int arm : shown_arms(report))
             if (const auto* primary = primary_of(report, arm)) sentences.push_back(judged(report, *primary));
     if (report.look < 0) sentences.push_back("This is a preview: no planned look has been taken yet.");
-    if (const auto text = caution(report); !text.empty())
-        sentences.push_back("All boots were " + text + ": the direction may hold elsewhere, the size need not.");
+    if (const auto text = caution(report); !text.empty()) sentences.push_back("All of this was " + text + ".");
     return sentences;
 }
 

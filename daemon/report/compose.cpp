@@ -26,15 +26,15 @@ std::string evidence(const ReportInput& report, const stats::Comparison& compari
     const auto& series = series_of(report, comparison);
     if (!comparison.estimate) return comparison.reason;
     const auto& estimate = *comparison.estimate;
-    const std::string value =
-        fmt::format("{} {}", series.scale == Scale::log ? "ratio" : "difference", effect(estimate.value, series));
-    const std::string blocks = fmt::format("n = {} block{}", comparison.n, comparison.n == 1 ? "" : "s");
+    const std::string value = unbroken(
+        fmt::format("{} {}", series.scale == Scale::log ? "ratio" : "difference", effect(estimate.value, series)));
+    const std::string blocks = unbroken(fmt::format("n = {} block{}", comparison.n, comparison.n == 1 ? "" : "s"));
     if (comparison.exact) return fmt::format("{} in every one ({}, without any variation)", value, blocks);
     std::string p;
     if (comparison.p_adjusted)
-        p = ", adjusted p " + p_value(*comparison.p_adjusted);
+        p = ", adjusted " + unbroken("p " + p_value(*comparison.p_adjusted));
     else if (comparison.p)
-        p = ", p " + p_value(*comparison.p);
+        p = ", " + unbroken("p " + p_value(*comparison.p));
     return fmt::format("{} ({:.4g}% interval {}{}, {})", value, 100 * estimate.level, interval(estimate, series), p,
                        blocks);
 }

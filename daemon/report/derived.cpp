@@ -6,9 +6,12 @@ namespace kab::report {
 namespace {
 
 const DerivedLine lines[] = {
-    {"CPUs utilized", "task-clock", "counted-elapsed"},     {"instructions / cycle", "instructions", "cycles"},
-    {"of each cycle", "stalled-cycles-frontend", "cycles"}, {"of each cycle", "stalled-cycles-backend", "cycles"},
-    {"misses / branch", "branch-misses", "branches"},       {"misses / reference", "cache-misses", "cache-references"},
+    {"CPUs utilized", "task-clock", "counted-elapsed"},
+    {"instructions / cycle", "instructions", "cycles"},
+    {"front-end stalls / cycle", "stalled-cycles-frontend", "cycles"},
+    {"back-end stalls / cycle", "stalled-cycles-backend", "cycles"},
+    {"misses / branch", "branch-misses", "branches"},
+    {"misses / reference", "cache-misses", "cache-references"},
 };
 
 }  // namespace

@@ -56,7 +56,11 @@ std::string to_markdown(const Document& document);
 /// Columns a terminal needs for UTF-8 without combining or wide characters.
 std::size_t display_width(const std::string& text);
 
-/// Lines of at most `width` columns; words longer than that are cut.
+/// Spaces that no line is broken at, and back.
+std::string unbroken(std::string text);
+std::string plain(std::string text);
+
+/// Leading spaces are kept on every line. Lines of at most `width` columns; words longer than that are cut.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
 
 }  // namespace kab::report

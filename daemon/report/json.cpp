@@ -144,6 +144,12 @@ Json trades(const ReportInput& report) {
     return list;
 }
 
+Json plain_claims(const ReportInput& report) {
+    Json list = Json::array();
+    for (auto& claim : claims(report)) list.push_back(plain(std::move(claim)));
+    return list;
+}
+
 Json boots(const ReportInput& report) {
     Json list = Json::array();
     for (const auto& boot : report.boots)
@@ -187,7 +193,7 @@ std::string render_json(const ReportInput& report) {
               {"emulated", !caution(report).empty()},
               {"verdict", stats::to_string(report.output.verdict)},
               {"sentence", report.output.sentence},
-              {"claims", claims(report)},
+              {"claims", plain_claims(report)},
               {"warnings", report.output.warnings},
               {"arms", arms(report)},
               {"summaries", summaries(report)},

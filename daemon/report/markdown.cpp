@@ -65,7 +65,7 @@ class Markdown {
 }  // namespace
 
 std::string to_markdown(const Document& document) {
-    return Markdown().render(document);
+    return plain(Markdown().render(document));
 }
 
 }  // namespace kab::report

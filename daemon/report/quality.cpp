@@ -27,7 +27,7 @@ std::string outcomes(const ReportInput& report, const std::string& arm) {
 
 Table failure_table(const ReportInput& report) {
     Table table;
-    table.title = "Boots that failed through the kernel or the workload";
+    table.title = "Boots that failed through the kernel or the workload, excluded blocks included";
     table.caution = caution(report);
     table.header = {"arm", "failed", "boots", "Fisher's p", "outcomes"};
     table.align = "lrrrl";
@@ -70,12 +70,17 @@ std::string retries(const ReportInput& report) {
 }
 
 std::vector<std::string> excluded(const ReportInput& report) {
+    const auto& blocks = report.tree.blocks;
     std::vector<std::string> lines;
-    for (const auto& block : report.tree.blocks)
-        if (block.status == "excluded")
-            lines.push_back(fmt::format("block {}{} is excluded: {}", block.number,
-                                        block.repetition > 1 ? fmt::format(" (try {})", block.repetition) : "",
-                                        block.detail));
+    for (const auto& block : blocks) {
+        if (block.status != "excluded") continue;
+        const bool again = std::any_of(blocks.begin(), blocks.end(), [&](const store::BlockRow& other) {
+            return other.number == block.number && other.status == "complete";
+        });
+        lines.push_back(fmt::format("block {}{} is excluded{}: {}", block.number,
+                                    block.repetition > 1 ? fmt::format(" (try {})", block.repetition) : "",
+                                    again ? " and was booted again" : "", block.detail));
+    }
     return lines;
 }
 
@@ -94,9 +99,15 @@ std::string unused(const ReportInput& report) {
 void control_lines(const ReportInput& report, std::vector<std::string>& lines) {
     for (const auto& comparison : report.output.comparisons) {
         if (!comparison.control || !comparison.primary) continue;
-        lines.push_back(fmt::format("control {} (the image of {} under another name), {}/{}: {}",
+        const auto& estimate = comparison.estimate;
+        const double none = series_of(report, comparison).scale == Scale::log ? 1 : 0;
+        const bool differs = estimate && (estimate->low > none || estimate->high < none);
+        lines.push_back(fmt::format("control {} (the image of {} under another name), {}/{}: {}{}",
                                     arm_name(report, comparison.arm), arm_name(report, comparison.against),
-                                    comparison.workload, comparison.metric, evidence(report, comparison)));
+                                    comparison.workload, comparison.metric, evidence(report, comparison),
+                                    !estimate ? ""
+                                    : differs ? ": IT DIFFERS"
+                                              : ": no difference, as it should be"));
     }
 }
 
@@ -116,7 +127,8 @@ void noise_lines(const ReportInput& report, std::vector<std::string>& lines) {
             text += fmt::format("; trend {}{} an iteration", part.trend > 0 ? "+" : "",
                                 series.scale == Scale::log ? share(part.trend) : quantity(part.trend, series.unit));
         if (part.best_iterations > 0)
-            text += fmt::format("; at this noise and cost, {} iterations a boot would be best", part.best_iterations);
+            text += fmt::format("; at this noise and cost, {} iteration{} a boot would be best", part.best_iterations,
+                                part.best_iterations == 1 ? "" : "s");
         lines.push_back(text);
     }
     for (const auto& comparison : report.output.comparisons) {
@@ -169,18 +181,16 @@ Section quality_section(const ReportInput& report) {
 
 Section reproduce_section(const ReportInput& report) {
     const auto& evaluation = report.tree.evaluation;
+    const std::string file = evaluation.spec_file.empty() ? evaluation.experiment + ".yaml" : evaluation.spec_file;
     Section section{"Again, and more", {}};
     section.parts.emplace_back(
-        Paragraph{fmt::format("The same plan in the same order: put `seed: {}` under `decide:` of the experiment {} "
-                              "and run it. All samples of "
-                              "this evaluation, and the experiment as it was submitted, are in the database.",
-                              evaluation.seed, evaluation.experiment)});
+        Paragraph{fmt::format("The same plan in the same order: `seed: {}` under `decide:` in {}. The file as it was "
+                              "submitted and every sample "
+                              "are in the database.",
+                              evaluation.seed, file)});
     section.parts.emplace_back(Commands{{
-        fmt::format("kab run {}.yaml", evaluation.experiment),
-        fmt::format("kab report {} --format csv", evaluation.uid),
-        fmt::format("kab query \"SELECT spec_text FROM evaluation WHERE uid = '{}'\"", evaluation.uid),
-        fmt::format("kab query \"SELECT arm, block, value FROM v_sample WHERE evaluation = '{}' AND NOT warmup\"",
-                    evaluation.uid),
+        "kab run " + file,
+        fmt::format("kab query \"SELECT * FROM v_sample WHERE evaluation = '{}'\"", evaluation.uid),
     }});
     return section;
 }

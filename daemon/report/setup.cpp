@@ -48,6 +48,7 @@ class Fields {
         kernel("config", [](const store::KernelRow& k) {
             return k.config_hash.empty() ? "" : "sha256 " + short_hash(k.config_hash);
         });
+        fields.push_back(fragments());
         kernel("compiler", [](const store::KernelRow& k) { return k.compiler; });
         fields.push_back(environment("kernel release", "release"));
         fields.push_back(environment("command line", "command_line"));
@@ -102,6 +103,21 @@ class Fields {
             return joined(texts, "; ");
         }
         return value.is_string() ? value.get<std::string>() : dump_json(value);
+    }
+
+    /// The names of an arm's configuration fragments, from the experiment.
+    Field fragments() const {
+        Field field{"fragments", {}};
+        for (const int arm : arms_) {
+            const auto& name = report_.tree.arms[static_cast<std::size_t>(arm)].name;
+            std::vector<std::string> names;
+            for (const auto& json : report_.experiment.value("arms", Json::array()))
+                if (json.value("name", "") == name)
+                    for (const auto& file : json.value("config", std::vector<std::string>{}))
+                        names.push_back(file.substr(file.rfind('/') + 1));
+            field.of_arm.push_back(joined(names, ", "));
+        }
+        return field;
     }
 
     void read_environments() {

@@ -184,7 +184,7 @@ class Results {
         result.header = {"metric", "ratio", "interval", "adj. p", "n", "verdict"};
         result.align = "lrrrrl";
         bool differences = false, fragile = false;
-        std::set<std::string> levels;
+        std::set<std::string> levels[2];  // of the primary, of the others
         for (const auto& comparison : report_.output.comparisons) {
             if (comparison.arm != arm || comparison.workload != workload) continue;
             const auto& series = series_of(report_, comparison);
@@ -201,7 +201,7 @@ class Results {
             if (comparison.estimate) {
                 row[1] = effect(comparison.estimate->value, series);
                 row[2] = interval(*comparison.estimate, series);
-                levels.insert(fmt::format("{:.4g}%", 100 * comparison.estimate->level));
+                levels[comparison.primary ? 0 : 1].insert(fmt::format("{:.4g}%", 100 * comparison.estimate->level));
             }
             if (comparison.p_adjusted)
                 row[3] = p_value(*comparison.p_adjusted);
@@ -221,13 +221,16 @@ class Results {
         return text;
     }
 
-    static void notes(Table& table, const std::set<std::string>& levels, bool differences, bool fragile) {
-        std::string level;
-        for (const auto& one : levels) level += (level.empty() ? "" : " or ") + one;
+    static void notes(Table& table, const std::set<std::string> (&levels)[2], bool differences, bool fragile) {
+        const auto joined = [](const std::set<std::string>& all) {
+            std::string text;
+            for (const auto& one : all) text += (text.empty() ? "" : " or ") + one;
+            return text.empty() ? "-" : text;
+        };
         table.notes.push_back(
-            fmt::format("(P) the primary metric; intervals of {}, n in blocks; p adjusted by Holm over the "
-                        "primary comparisons, by Benjamini-Hochberg over the others",
-                        level.empty() ? "-" : level));
+            fmt::format("(P) the primary metric, its interval {}, p adjusted by Holm over the primary comparisons; the "
+                        "others' intervals {}, p by Benjamini-Hochberg; n in blocks",
+                        joined(levels[0]), joined(levels[1])));
         if (differences) table.notes.push_back("(diff.) a difference instead of a ratio: the metric can be 0");
         if (fragile) table.notes.push_back("~ fragile: the rank test does not agree");
     }

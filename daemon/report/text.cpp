@@ -11,6 +11,8 @@ std::size_t display_width(const std::string& text) {
 
 namespace {
 
+constexpr const char* no_break_space = "\xC2\xA0";
+
 /// Bytes of the first `columns` characters.
 std::size_t bytes_of(const std::string& text, std::size_t columns) {
     std::size_t at = 0;
@@ -30,12 +32,26 @@ std::size_t cut_of(const std::string& word, std::size_t width) {
 
 }  // namespace
 
-std::vector<std::string> wrap(const std::string& text, std::size_t width) {
+std::string unbroken(std::string text) {
+    for (auto at = text.find(' '); at != std::string::npos; at = text.find(' ', at))
+        text.replace(at, 1, no_break_space);
+    return text;
+}
+
+std::string plain(std::string text) {
+    for (auto at = text.find(no_break_space); at != std::string::npos; at = text.find(no_break_space, at))
+        text.replace(at, 2, " ");
+    return text;
+}
+
+std::vector<std::string> wrap(const std::string& text, std::size_t full_width) {
     std::vector<std::string> lines;
     std::string line;
-    std::size_t at = 0;
+    std::size_t at = std::min(text.find_first_not_of(' '), text.size());
+    const std::string indent(std::min(at, full_width / 2), ' ');
+    const std::size_t width = full_width - indent.size();
     const auto flush = [&] {
-        if (!line.empty()) lines.push_back(std::move(line));
+        if (!line.empty()) lines.push_back(indent + line);
         line.clear();
     };
     while (at < text.size()) {
@@ -45,7 +61,7 @@ std::vector<std::string> wrap(const std::string& text, std::size_t width) {
         if (!line.empty() && display_width(line) + 1 + display_width(word) > width) flush();
         while (display_width(word) > width) {
             const auto cut = cut_of(word, width);
-            lines.push_back(word.substr(0, cut));
+            lines.push_back(indent + word.substr(0, cut));
             word.erase(0, cut);
         }
         if (!word.empty()) line += (line.empty() ? "" : " ") + word;
@@ -180,7 +196,7 @@ void Text::print_columns(const Table& table, std::size_t label, const std::vecto
 }  // namespace
 
 std::string to_text(const Document& document) {
-    return Text().render(document);
+    return plain(Text().render(document));
 }
 
 }  // namespace kab::report

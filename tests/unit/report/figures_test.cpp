@@ -52,6 +52,10 @@ TEST(Layout, WrapsByColumnsNotBytes) {
     EXPECT_EQ(wrap("abcdefghij", 4), (std::vector<std::string>{"abcd", "efgh", "ij"}));
     EXPECT_EQ(wrap("stalled-cycles-frontend", 15), (std::vector<std::string>{"stalled-cycles-", "frontend"}));
     EXPECT_EQ(wrap("", 10), (std::vector<std::string>{""}));
+    EXPECT_EQ(wrap("  deep in the text", 8), (std::vector<std::string>{"  deep", "  in the", "  text"}));
+    EXPECT_EQ(wrap("about " + unbroken("1.2 s") + " now", 9),
+              (std::vector<std::string>{"about", unbroken("1.2 s") + " now"}));
+    EXPECT_EQ(plain(unbroken("1.2 s")), "1.2 s");
 }
 
 TEST(Layout, ATableThatIsTooWideGoesOnBelow) {
