@@ -11,7 +11,7 @@
 namespace kab::core {
 
 /// Attempts at one boot that may end in infra-error before the evaluation fails.
-inline constexpr int max_infra_errors = 3;
+inline constexpr int max_infra_errors = 6;
 /// Boots of one arm that may end in a kernel fault one after the other before the arm is stopped.
 inline constexpr int max_failures_in_a_row = 3;
 /// Times one block may be booted whole before the evaluation fails.
