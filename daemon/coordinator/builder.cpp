@@ -131,7 +131,7 @@ void ProcessBuilder::freeze(const kernel::Request& request, Progress progress,
     start("freeze", kernel::to_json(request), Nanoseconds::zero(), std::move(progress),
           [done = std::move(done)](Result<Json> result) {
               if (!result) return done(pass(result));
-              done(kernel::frozen_from_json(result->value("result", Json::object())));
+              done(kernel::frozen_from_json(result->value("frozen", Json::object())));
           });
 }
 
@@ -139,7 +139,7 @@ void ProcessBuilder::build(const kernel::Frozen& frozen, Nanoseconds limit, Prog
                            std::function<void(Result<kernel::Built>)> done) {
     start("build", kernel::to_json(frozen), limit, std::move(progress), [done = std::move(done)](Result<Json> result) {
         if (!result) return done(pass(result));
-        done(kernel::built_from_json(result->value("result", Json::object())));
+        done(kernel::built_from_json(result->value("built", Json::object())));
     });
 }
 
