@@ -9,7 +9,7 @@ namespace {
 
 std::string metric_name(const stats::Comparison& comparison, const ReportInput& report) {
     std::string name = comparison.workload + "/" + comparison.metric;
-    if (comparison.series < 0) return name + ", mean over the points of the sweep";
+    if (comparison.series < 0) return name + " (mean over the sweep)";
     const auto& point = series_of(report, comparison).point;
     return point.empty() ? name : name + " at " + point;
 }

@@ -7,6 +7,9 @@
 namespace kab::report {
 namespace {
 
+/// Bounds beyond these say only that there is too little data.
+constexpr double least_ratio = 0.001, most_ratio = 1000;
+
 /// Four figures, without an exponent; for sizes from 0.001 to 9999.
 std::string four(double value) {
     const double size = std::abs(value);
@@ -61,6 +64,9 @@ std::string effect(double value, const stats::Series& series) {
 }
 
 std::string interval(const stats::Estimate& estimate, const stats::Series& series) {
+    if (series.scale == Scale::log)
+        return fmt::format("{} to {}", estimate.low < least_ratio ? "<0.001" : ratio(estimate.low),
+                           estimate.high > most_ratio ? ">1000" : ratio(estimate.high));
     return effect(estimate.low, series) + " to " + effect(estimate.high, series);
 }
 

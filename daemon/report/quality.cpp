@@ -135,9 +135,10 @@ void noise_lines(const ReportInput& report, std::vector<std::string>& lines) {
         if (!comparison.primary || comparison.control || !comparison.detectable) continue;
         const auto& series = series_of(report, comparison);
         const double least = *comparison.detectable;
-        const std::string size = series.scale == Scale::log
-                                     ? fmt::format("a ratio of {} or {}", ratio(1 + least), ratio(1 / (1 + least)))
-                                     : "a difference of " + quantity(least, series.unit);
+        std::string size = "a difference of " + quantity(least, series.unit);
+        if (series.scale == Scale::log)
+            size = least > 9 ? "only a ratio beyond 10 or 0.1"
+                             : fmt::format("a ratio of {} or {}", ratio(1 + least), ratio(1 / (1 + least)));
         lines.push_back(fmt::format("{} against {}, {}/{}: {} would have been found with 90% power at n = {} blocks",
                                     arm_name(report, comparison.arm), arm_name(report, comparison.against),
                                     comparison.workload, comparison.metric, size, comparison.n));

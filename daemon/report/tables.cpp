@@ -54,9 +54,7 @@ class Results {
             Section section{workload, {}};
             const auto points = points_of(workload);
             if (points.size() > 1)
-                for (const auto& metric : report_.tree.metrics) {
-                    if (metric.workload == workload) section.parts.emplace_back(sweep_table(metric, points));
-                }
+                add_sweep(workload, points, section);
             else
                 for (const auto& point : points) section.parts.emplace_back(value_table(workload, point));
             for (const int arm : arms_)
@@ -141,6 +139,26 @@ class Results {
         result.notes = notes.lines();
         if (const auto line = multiplexed(workload); !line.empty()) result.notes.push_back(line);
         return result;
+    }
+
+    /// A table a metric; those that no arm has at any point are only listed.
+    void add_sweep(const std::string& workload, const std::vector<std::string>& points, Section& section) const {
+        std::map<std::string, std::string> absent;  // reason -> metrics
+        for (const auto& metric : report_.tree.metrics) {
+            if (metric.workload != workload) continue;
+            const bool measured = std::any_of(points.begin(), points.end(), [&](const std::string& point) {
+                return find_series(report_, workload, point, metric.name) >= 0;
+            });
+            if (measured) {
+                section.parts.emplace_back(sweep_table(metric, points));
+                continue;
+            }
+            auto& names = absent[why_absent(workload, points.front(), metric.name, arm_name(report_, arms_.front()))];
+            names += (names.empty() ? "" : ", ") + metric.name;
+        }
+        Items items;
+        for (const auto& [reason, names] : absent) items.items.push_back("absent, " + reason + ": " + names);
+        if (!items.items.empty()) section.parts.emplace_back(std::move(items));
     }
 
     Table sweep_table(const store::NewMetric& metric, const std::vector<std::string>& points) const {

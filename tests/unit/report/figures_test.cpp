@@ -42,6 +42,7 @@ TEST(Figures, EffectsAreRatiosOrDifferences) {
     EXPECT_EQ(effect(12.5, linear), "+12.50");
     EXPECT_EQ(effect(-3, linear), "-3");
     EXPECT_EQ(interval({0.8, 0.7812, 0.8358, 0.95}, log), "0.781 to 0.836");
+    EXPECT_EQ(interval({0.8, 1e-15, 6e14, 0.95}, log), "<0.001 to >1000");
     EXPECT_EQ(p_value(0.00004), "<0.0001");
     EXPECT_EQ(p_value(0.0123), "0.012");
 }
