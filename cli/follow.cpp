@@ -78,7 +78,17 @@ class Follower {
         after_ = transition.seq;
         restarts_ = 0;
         view_.show(transition);
+        if (transition.object == "boot" && transition.detail != "ok" && transition.to == "done")
+            show_failure(transition.name);
         return transition.object == "evaluation";
+    }
+
+    /// A transition does not say which arm it was.
+    void show_failure(const std::string& boot) {
+        const auto detail = client_.evaluation(name_);
+        if (!detail) return;  // the stream will end too
+        for (const auto& failure : detail->failures)
+            if (failure.boot == boot && failure.outcome != "cancelled") view_.note(describe(failure));
     }
 
     Status look_at_interrupts() {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "cli/command.h"
+#include "common/suggest.h"
 
 namespace {
 
@@ -14,6 +15,25 @@ constexpr const char* footer =
     "3 a fault of kab's own (build, host, daemon), 4 inconclusive or invalid, 130 cancelled.\n"
     "ID is an evaluation's uid, a unique beginning of it, an experiment's name (its newest\n"
     "evaluation) or `last`. State: $KAB_STATE_DIR or ~/.local/state/kab. Manual: kab(1).";
+
+/// The first word that is no option, if no command is called so.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+    const std::string word = argc > 1 ? argv[1] : "";
+    if (word.empty() || word.front() == '-') return {};
+    for (const auto* command : app.get_subcommands({}))
+        if (command->get_name() == word) return {};
+    return word;
+}
+
+int complain_of_command(const CLI::App& app, const std::string& word) {
+    std::vector<std::string> names;
+    for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
+    const auto near = kab::suggest(word, names);
+    return kab::cli::complain({kab::Fault::usage,
+                               fmt::format("there is no command '{}'{}; `kab --help` lists them", word,
+                                           near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near)),
+                               {}});
+}
 
 /// A file opened later must not become a standard stream that was closed when kab was started.
 void fill_standard_streams() {
@@ -43,6 +63,7 @@ int main(int argc, char** argv) {
     kab::cli::add_hosts(app, action);
     kab::cli::add_kernels(app, action);
     kab::cli::add_version(app, action);
+    if (const auto word = unknown_command(app, argc, argv); !word.empty()) return complain_of_command(app, word);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -46,8 +46,10 @@ std::string describe(const api::Progress& progress, std::chrono::nanoseconds age
         text = progress.phase;
     }
     if (!progress.arm.empty()) text += (progress.phase == "boot" ? ": " : " ") + progress.arm;
-    if (!progress.step.empty())
-        text += (progress.phase == "boot" ? " " : ": ") + counted(progress.step, progress.done, progress.total);
+    if (progress.phase == "boot" && !progress.step.empty())
+        text += " " + (progress.step == "running" ? counted("run", progress.done, progress.total) : progress.step);
+    if (progress.phase != "boot" && !progress.step.empty())
+        text += ": " + counted(progress.step, progress.done, progress.total);
     if (progress.left_ns > 0) {
         const auto left = std::chrono::nanoseconds(progress.left_ns) - age;
         // Whole seconds: what is left is an estimate.
@@ -72,16 +74,21 @@ std::string bar(double share, int width) {
 
 std::string describe(const api::Transition& transition) {
     const auto detail = transition.detail.empty() ? std::string() : ": " + transition.detail;
-    if (transition.object == "evaluation" && transition.to != "queued") return transition.to + detail;
+    // How it ended is said at the end, with more.
+    const bool under_way = transition.to == "freezing" || transition.to == "building" || transition.to == "running";
+    if (transition.object == "evaluation" && under_way) return transition.to + detail;
     if (transition.object == "arm" && (transition.to == "failed" || transition.to == "stopped"))
         return fmt::format("arm {} {}{}", transition.name, transition.to, detail);
     if (transition.object == "block" && transition.to == "complete")
         return fmt::format("block {} done", transition.name);
     if (transition.object == "block" && transition.to == "excluded")
         return fmt::format("block {} excluded{}", transition.name, detail);
-    if (transition.object == "boot" && transition.to == "done" && !detail.empty())
-        return fmt::format("boot {}{}", transition.name, detail);
     return {};
+}
+
+std::string describe(const api::Failure& failure) {
+    return fmt::format("boot of {} in block {}: {}{}{}", failure.arm, failure.block, failure.outcome,
+                       failure.detail.empty() ? "" : ": ", failure.detail);
 }
 
 ProgressView::Style ProgressView::style_of(FILE* file) {

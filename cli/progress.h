@@ -11,8 +11,8 @@ namespace kab::cli {
 
 using SteadyPoint = std::chrono::steady_clock::time_point;
 
-/// "build deferred-free: compile 412/760, 3m 20s left", "block 2/6, boot 5/18: inline-free running 3/4, 1m left".
-/// `age`: how long ago the event came; the time left is counted down by it.
+/// "build deferred-free: compile 412/760, about 3m 20s left", "block 2/6, boot 5/18: inline-free run 3/4, about 1m 00s
+/// left". `age`: how long ago the event came; the time left is counted down by it.
 std::string describe(const api::Progress& progress, std::chrono::nanoseconds age = {});
 /// Share done, in 0..1, of what the bar shows; nothing when unknown.
 std::optional<double> share_done(const api::Progress& progress);
@@ -20,6 +20,8 @@ std::optional<double> share_done(const api::Progress& progress);
 std::string bar(double share, int width);
 /// The transitions worth a line of their own; empty for the others.
 std::string describe(const api::Transition& transition);
+/// "boot of inline-free in block 3: hang: ...".
+std::string describe(const api::Failure& failure);
 
 class ProgressView {
   public:

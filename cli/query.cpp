@@ -36,16 +36,16 @@ Result<std::string> format_json(const store::Store::Table& table) {
     if (const std::set<std::string> names(table.columns.begin(), table.columns.end());
         names.size() != table.columns.size())
         return fail(Fault::usage, "two columns have the same name: JSON needs one each (SELECT ... AS name)");
-    Json rows = Json::array();
+    auto rows = nlohmann::ordered_json::array();  // columns in the order of the question
     for (const auto& row : table.rows) {
-        Json object = Json::object();
+        auto object = nlohmann::ordered_json::object();
         for (std::size_t i = 0; i < row.size(); ++i) {
             const bool number = i < table.types.size() && (table.types[i] == "integer" || table.types[i] == "real");
             object[table.columns[i]] = json_value(row[i], number);
         }
         rows.push_back(std::move(object));
     }
-    return dump_json(rows) + "\n";
+    return rows.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 int query(const Paths& paths, const Options& options) {

@@ -110,6 +110,7 @@ void fields(A& a, M& m) {
 
 template <class A, Is<Failure> M>
 void fields(A& a, M& m) {
+    a.maybe("boot", m.boot);
     a.maybe("block", m.block);
     a.maybe("arm", m.arm);
     a.maybe("outcome", m.outcome);

@@ -88,8 +88,10 @@ struct Block {
 
 /// A boot that did not end well.
 struct Failure {
+    std::string boot;  ///< uid
     std::int64_t block = 0;
-    std::string arm, outcome, detail, console_path;
+    std::string arm, outcome, detail;
+    std::string console_path;  ///< relative to the artifacts directory
 };
 
 /// GET /v1/evaluations/{id}

@@ -133,7 +133,7 @@ Result<EvaluationDetail> show_evaluation(const store::Store& store, const std::s
     add_blocks(detail, *tree);
     for (const auto& boot : *boots)
         if (!boot.outcome.empty() && boot.outcome != "ok")
-            detail.failures.push_back({boot.block, boot.arm, boot.outcome, boot.detail, boot.console_path});
+            detail.failures.push_back({boot.uid, boot.block, boot.arm, boot.outcome, boot.detail, boot.console_path});
     detail.transitions = std::move(*transitions);
     return detail;
 }

@@ -1,0 +1,385 @@
+"""kab as a user sees it: help, bad files, exit codes, queries, and the private daemon it starts."""
+
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socketserver
+import subprocess
+import tempfile
+import threading
+import unittest
+
+BIN = pathlib.Path(os.environ["KAB_BIN_DIR"])
+SOURCE = pathlib.Path(os.environ["KAB_SOURCE_DIR"])
+COMMANDS = "run check submit list show watch report cancel query hosts kernels version".split()
+
+GOOD = """\
+experiment: small
+question: does it matter?
+kernel:
+  source: {image: kernel.img}
+arms:
+  base: {}
+  change: {}
+workloads:
+  - workload: ipcns-exit
+    with: {children: 10}
+decide: {looks: [3, 4]}
+"""
+
+HANGS = "#!/bin/sh\nexec sleep 3600\n"
+
+
+class Case(unittest.TestCase):
+    """Each test has a state directory of its own; the daemons of it are ended after it."""
+
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="kab-cli-"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.addCleanup(self.end_daemon)
+        self.state = self.dir / "state"
+        self.env = dict(os.environ, HOME=str(self.dir), KAB_STATE_DIR=str(self.state), TERM="dumb",
+                        KAB_CACHE_DIR=str(self.dir / "cache"))
+        self.env.pop("KAB_DATA_DIR", None)
+
+    def kab(self, *args, code=None, **kwargs):
+        done = subprocess.run([BIN / "kab", *args], env=self.env, cwd=self.dir, text=True, timeout=120,
+                              stdin=subprocess.DEVNULL, capture_output=True, **kwargs)
+        if code is not None:
+            self.assertEqual(done.returncode, code, f"kab {' '.join(map(str, args))}\n{done.stdout}{done.stderr}")
+        return done
+
+    def start(self, *args):
+        process = subprocess.Popen([BIN / "kab", *args], env=self.env, cwd=self.dir, text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait_for_line(self, process, text):
+        for line in process.stderr:
+            if text in line:
+                return line
+        self.fail(f"kab ended without saying '{text}'")
+
+    def write(self, name, text):
+        path = self.dir / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def daemon(self):
+        return json.loads(self.kab("version", "--json", code=0).stdout)["daemon"]
+
+    def end_daemon(self):
+        daemon = self.daemon()
+        if not daemon:
+            return
+        fd = os.pidfd_open(daemon["pid"])
+        signal.pidfd_send_signal(fd, signal.SIGTERM)
+        self.wait_for_exit(fd)
+
+    @staticmethod
+    def wait_for_exit(fd):
+        import select
+        ended, _, _ = select.select([fd], [], [], 30)
+        os.close(fd)
+        if not ended:
+            raise TimeoutError("the daemon did not end")
+
+    def kill_daemon(self):
+        fd = os.pidfd_open(self.daemon()["pid"])
+        signal.pidfd_send_signal(fd, signal.SIGKILL)
+        self.wait_for_exit(fd)
+
+    def use_hanging_builder(self):
+        """A builder that never gets on: evaluations stay where they are."""
+        programs = self.dir / "programs"
+        programs.mkdir()
+        for name in ("kab-build", "kab-host"):
+            path = programs / name
+            path.write_text(HANGS)
+            path.chmod(0o755)
+        for name in ("kab-agent", "kab-supervise"):
+            (programs / name).symlink_to(BIN / name)
+        self.env["KAB_LIBEXEC_DIR"] = str(programs)
+
+
+class Help(Case):
+    def test_every_command_explains_itself(self):
+        overview = self.kab("--help", code=0).stdout
+        for command in COMMANDS:
+            self.assertIn(f"\n  {command} ", overview)
+            self.assertIn("Usage: kab " + command, self.kab(command, "--help", code=0).stdout)
+
+    def test_wrong_usage_is_exit_2(self):
+        self.assertIn("did you mean 'query'", self.kab("qeury", code=2).stderr)
+        for args in ([], ["run"], ["run", "--nosuch"], ["query"], ["report", "--format", "pdf"], ["list", "extra"]):
+            self.assertTrue(self.kab(*args, code=2).stderr, args)
+
+    def test_man_page_names_every_command(self):
+        page = (SOURCE / "docs/man/kab.1").read_text()
+        for command in COMMANDS:
+            self.assertRegex(page, rf"(?m)^\.B[RI]? {command}\b")
+
+
+class FreshMachine(Case):
+    def test_lists_are_empty(self):
+        for command in ("list", "hosts", "kernels"):
+            self.assertEqual(len(self.kab(command, code=0).stdout.splitlines()), 2)
+            answer = json.loads(self.kab(command, "--json", code=0).stdout)
+            self.assertEqual(list(answer.values()), [[]])
+
+    def test_the_rest_says_that_nothing_was_run(self):
+        for args in (["show"], ["report"], ["cancel", "last"], ["query", "select 1"]):
+            self.assertIn("nothing has been run yet", self.kab(*args, code=2).stderr)
+
+    def test_nowhere_to_keep_things(self):
+        for name in ("HOME", "KAB_STATE_DIR", "XDG_STATE_HOME"):
+            self.env.pop(name, None)
+        self.assertIn("HOME", self.kab("list", code=2).stderr)
+        self.env["KAB_STATE_DIR"] = str(self.state)  # for the end
+
+
+class BadFiles(Case):
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(9))
+    table = [  # name, text, what the messages must hold
+        ("empty", "", ["empty"]),
+        ("not YAML", "a: [1\nb: }", [":2:"]),
+        ("many brackets", b"[" * 10_000_000, ["bad.yaml"]),
+        ("alias bomb", bomb, ["bad.yaml:"]),
+        ("no UTF-8", b"experiment: \xff\xfe\n", ["bad.yaml:1:"]),
+        ("a list", "- a\n", ["bad.yaml:1:1"]),
+        ("duplicate key", GOOD + "question: again\n", ["bad.yaml:12:1", "question"]),
+        ("unknown key", GOOD.replace("decide:", "decied:"), ["bad.yaml:11:1", "decied", "decide"]),
+        ("wrong type", GOOD.replace("{children: 10}", "[children]"), ["bad.yaml:10:11"]),
+        ("negative count", GOOD.replace("10}", "-10}"), ["bad.yaml:10:22", "children"]),
+        ("far too many", GOOD.replace("[3, 4]", "[3, 1e9]"), ["bad.yaml:11:21"]),
+        ("unknown workload", GOOD.replace("ipcns-exit", "ipcns-exti"), ["bad.yaml:9:15", "ipcns-exit"]),
+        ("missing image", GOOD.replace("kernel.img", "nothing.img"), ["bad.yaml:4:", "nothing.img"]),
+        ("path outside", GOOD.replace("kernel.img", "../../etc/passwd"), ["bad.yaml:4:", "../../etc/passwd"]),
+        ("missing tarball", GOOD.replace("{image: kernel.img}", "{tarball: /no/linux.tar.xz}"),
+         ["bad.yaml:4:", "/no/linux.tar.xz"]),
+        ("two errors", GOOD.replace("10}", "-10}").replace("decide:", "decied:"), ["children", "decied", "2 errors"]),
+    ]
+
+    def test_each_is_refused_with_its_place(self):
+        self.write("kernel.img", "no kernel, but a file")
+        for name, text, expected in self.table:
+            self.write("bad.yaml", text)
+            for command in ("check", "run", "submit"):
+                with self.subTest(name, command=command):
+                    done = self.kab(command, "bad.yaml", code=2)
+                    self.assertEqual(done.stdout, "")
+                    for part in expected:
+                        self.assertIn(part, done.stderr)
+                    for line in done.stderr.splitlines():
+                        self.assertLess(len(line), 500)
+        self.assertFalse(self.state.exists(), "a daemon was started for a file that is wrong")
+
+    def test_files_that_cannot_be_read(self):
+        self.assertIn("nosuch.yaml", self.kab("run", "nosuch.yaml", code=2).stderr)
+        self.assertIn(str(self.dir), self.kab("run", str(self.dir), code=2).stderr)
+
+    def test_a_series_that_lists_what_is_not_there(self):
+        (self.dir / "tree").mkdir()
+        (self.dir / "patches").mkdir()
+        self.write("patches/series", "# first\n0001-a.patch\n")
+        text = GOOD.replace("{image: kernel.img}", "{dir: tree}").replace("change: {}", "change: {patches: [patches]}")
+        self.write("bad.yaml", text)
+        self.assertIn("series:2: there is no patch 0001-a.patch", self.kab("check", "bad.yaml", code=2).stderr)
+
+
+class Check(Case):
+    def test_shows_what_would_run(self):
+        self.write("kernel.img", "x")
+        self.write("good.yaml", GOOD)
+        text = self.kab("check", "good.yaml", code=0).stdout
+        for part in ("small", "base  (baseline)", "change  (against base)", "control", "children=10", "9 boots"):
+            self.assertIn(part, text)
+        exported = json.loads(self.kab("check", "--export-json", "good.yaml", code=0).stdout)
+        self.assertEqual(exported["arms"][0]["source"]["image"], str(self.dir / "kernel.img"))
+        self.assertEqual(exported["decide"]["looks"], [3, 4])
+
+    def test_every_example_is_right(self):
+        for path in (SOURCE / "configs/experiments").glob("*.yaml"):
+            with self.subTest(path.name):
+                if "linux-source-6.1" in path.read_text() and not pathlib.Path(
+                        "/usr/src/linux-source-6.1.tar.xz").exists():
+                    self.skipTest("linux-source-6.1 is not installed")
+                self.kab("check", str(path), code=0)
+
+
+class Daemon(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("kernel.img", "this is no kernel\n")
+        self.write("small.yaml", GOOD)
+
+    def test_a_kernel_that_is_none(self):
+        done = self.kab("run", "small.yaml", code=3)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("not a kernel", done.stderr)
+        self.assertIn(str(self.dir / "kernel.img"), done.stderr)
+        self.assertTrue(self.daemon()["private"])
+        listed = json.loads(self.kab("list", "--json", code=0).stdout)["evaluations"]
+        self.assertEqual([(e["experiment"], e["status"]) for e in listed], [("small", "failed")])
+        self.end_daemon()
+        # Without a daemon the same from the file.
+        self.assertEqual(json.loads(self.kab("list", "--json", code=0).stdout)["evaluations"], listed)
+        for name in ("last", "small", listed[0]["uid"], listed[0]["uid"][:20]):
+            self.assertIn("not a kernel", self.kab("show", name, code=0).stdout)
+        self.assertIn("has already ended", self.kab("cancel", "last", code=2).stderr)
+        self.kab("show", "nosuch", code=2)
+        self.assertIsNone(self.daemon())
+
+    def test_query(self):
+        self.kab("run", "small.yaml", code=3)
+        sql = "select 1 as one, 2.5 as real, null as none, 'a,\"b' as text, name from arm order by position"
+        table = self.kab("query", sql, "--format", "table", code=0).stdout.splitlines()
+        self.assertEqual(table[0].split(), ["one", "real", "none", "text", "name"])
+        self.assertEqual(len(table), 5)
+        self.assertEqual(len({len(line.rstrip()) - len(line.split()[-1]) for line in table}), 1, "not aligned")
+        csv = self.kab("query", sql, code=0).stdout.splitlines()
+        self.assertEqual(csv[:2], ["one,real,none,text,name", '1,2.5,,"a,""b",base'])
+        rows = json.loads(self.kab("query", sql, "--format", "json", code=0).stdout)
+        self.assertEqual(list(rows[0]), ["one", "real", "none", "text", "name"])
+        self.assertEqual(rows[1], {"one": 1, "real": 2.5, "none": None, "text": 'a,"b', "name": "change"})
+        self.assertEqual(self.kab("query", "select 1 as a where 0", code=0).stdout, "a\n")
+        for wrong in ("selct 1", "select nosuch from arm", "delete from arm", "select 1; select 2", ""):
+            self.assertTrue(self.kab("query", wrong, code=2).stderr, wrong)
+        self.assertIn("same name", self.kab("query", "select 1 as a, 2 as a", "--format", "json", code=2).stderr)
+        self.assertEqual(self.kab("query", "select count(*) as n from arm", code=0).stdout, "n\n3\n")
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([BIN / "kab", "version"], env=self.env, stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("standard output", done.stderr)
+
+    def test_many_at_a_time_start_one_daemon(self):
+        self.use_hanging_builder()
+        running = [self.start("submit", "small.yaml") for _ in range(6)]
+        uids = {process.communicate(timeout=120)[0].strip() for process in running}
+        self.assertEqual([process.returncode for process in running], [0] * 6)
+        self.assertEqual(len(uids), 6)
+        log = (self.state / "kabd.log").read_text()
+        self.assertEqual(log.count(" serves "), 1, log)
+
+    def test_interrupt_cancels_and_a_killed_cli_does_not(self):
+        self.use_hanging_builder()
+        first = self.start("run", "small.yaml")
+        uid = self.wait_for_line(first, "evaluation ").split()[2]
+        self.wait_for_line(first, "freezing")
+        first.kill()
+        first.wait()
+        self.assertIn("status    freezing", self.kab("show", uid, code=0).stdout)
+        watching = self.start("watch", uid)
+        second = self.start("run", "small.yaml")
+        other = self.wait_for_line(second, "evaluation ").split()[2]
+        second.send_signal(signal.SIGINT)
+        self.assertEqual(second.wait(timeout=60), 130)
+        self.assertIn("cancelled", self.kab("show", other, code=0).stdout)
+        self.assertIn("status    freezing", self.kab("show", uid, code=0).stdout)
+        self.kab("cancel", uid, code=0)
+        self.assertEqual(watching.wait(timeout=60), 130)
+
+    def test_a_killed_daemon_is_started_again_and_goes_on(self):
+        self.use_hanging_builder()
+        running = self.start("run", "small.yaml")
+        uid = self.wait_for_line(running, "evaluation ").split()[2]
+        self.wait_for_line(running, "freezing")
+        before = self.daemon()["pid"]
+        self.kill_daemon()
+        self.wait_for_line(running, "went away")
+        self.kab("cancel", uid, code=0)
+        self.assertEqual(running.wait(timeout=60), 130)
+        self.assertNotEqual(self.daemon()["pid"], before)
+        self.assertEqual(len(json.loads(self.kab("list", "--json", code=0).stdout)["evaluations"]), 1)
+
+    def test_cancel_needs_no_daemon_started_beforehand(self):
+        self.use_hanging_builder()
+        uid = self.kab("submit", "small.yaml", code=0).stdout.strip()
+        self.kill_daemon()
+        self.kab("cancel", uid, code=0)
+        self.assertEqual(self.kab("watch", uid, code=130).returncode, 130)
+
+    def test_a_daemon_that_cannot_start_is_explained(self):
+        self.state.mkdir()
+        self.write("state/kab.db", "this is no database, but long enough to be looked at " * 40)
+        done = self.kab("run", "small.yaml", code=3)
+        self.assertIn("kab.db", done.stderr)
+        self.assertIn("kabd.log", done.stderr)
+
+
+class OtherVersions(Case):
+    """A daemon of another version, played by a small server on the socket."""
+
+    def serve(self, private, shutdown_status):
+        asked = []
+        state = self.state
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self, status, body):
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def do_GET(self):
+                self.answer(200, {"version": "0.0.1", "api": 1, "pid": 4711, "private": private})
+
+            def do_POST(self):
+                asked.append(self.path)
+                self.answer(shutdown_status, {"code": "conflict", "message": "busy", "where": ""})
+                if shutdown_status == 202:
+                    (state / "kabd.sock").unlink()
+
+            def address_string(self):
+                return "kab"
+
+            def log_message(self, *args):
+                pass
+
+        self.state.mkdir()
+        server = socketserver.ThreadingUnixStreamServer(str(self.state / "kabd.sock"), Handler)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+
+        def stop():
+            server.shutdown()
+            server.server_close()
+            thread.join()
+            (self.state / "kabd.sock").unlink(missing_ok=True) if not self.replaced else None
+        self.replaced = shutdown_status == 202
+        self.addCleanup(stop)
+        self.write("kernel.img", "this is no kernel\n")
+        self.write("small.yaml", GOOD)
+        return asked
+
+    def test_a_system_wide_one_is_named(self):
+        asked = self.serve(False, 409)
+        error = self.kab("submit", "small.yaml", code=3).stderr
+        self.assertIn("kabd 0.0.1 (pid 4711, system-wide)", error)
+        self.assertEqual(asked, [])
+
+    def test_a_busy_private_one_is_named(self):
+        asked = self.serve(True, 409)
+        self.assertIn("kabd 0.0.1 (pid 4711, private) is busy", self.kab("submit", "small.yaml", code=3).stderr)
+        self.assertEqual(asked, ["/v1/shutdown"])
+
+    def test_an_idle_private_one_is_replaced(self):
+        asked = self.serve(True, 202)
+        self.kab("submit", "small.yaml", code=0)
+        self.assertEqual(asked, ["/v1/shutdown"])
+        self.assertNotEqual(self.daemon()["pid"], 4711)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
