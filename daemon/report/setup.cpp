@@ -102,6 +102,7 @@ class Fields {
                 if (one.is_string()) texts.push_back(one.get<std::string>());
             return joined(texts, "; ");
         }
+        if (key == "governor" && value == "") return "none";
         return value.is_string() ? value.get<std::string>() : dump_json(value);
     }
 

@@ -114,6 +114,29 @@ class Results {
         return "absent " + notes.mark(why_absent(workload, point, metric, arm_name(report_, arm)));
     }
 
+    /// Nothing when no arm has it.
+    std::optional<std::vector<std::string>> derived_row(const std::string& label, const DerivedLine& line,
+                                                        const std::string& workload, const std::string& point) const {
+        std::vector<std::string> row{label};
+        bool any = false;
+        for (const int arm : arms_) {
+            const auto value = derived_.value(line, workload, point, arm_name(report_, arm));
+            any |= value.has_value();
+            row.push_back(value ? fmt::format("{} ±{}", ratio(value->mean), share(value->relative_sd)) : "absent");
+        }
+        if (!any) return std::nullopt;
+        return row;
+    }
+
+    std::optional<Table> derived_sweep(const DerivedLine& line, const std::string& workload,
+                                       const std::vector<std::string>& points) const {
+        Table result = table(fmt::format("{}/{}: mean ± relative sd of the boot means", workload, line.label), "point");
+        for (const auto& point : points)
+            if (auto row = derived_row(point, line, workload, point)) result.rows.push_back(std::move(*row));
+        if (result.rows.empty()) return std::nullopt;
+        return result;
+    }
+
     Table value_table(const std::string& workload, const std::string& point) const {
         Table result = table(
             fmt::format("{}{}{}: mean ± relative sd of the boot means", workload, point.empty() ? "" : " at ", point),
@@ -124,17 +147,9 @@ class Results {
             std::vector<std::string> row{metric.name};
             for (const int arm : arms_) row.push_back(cell(workload, point, metric.name, arm, notes));
             result.rows.push_back(std::move(row));
-            for (const auto& line : derived_.after(metric.name)) {
-                std::vector<std::string> extra{"  " + line.label};
-                bool any = false;
-                for (const int arm : arms_) {
-                    const auto value = derived_.value(line, workload, point, arm_name(report_, arm));
-                    any |= value.has_value();
-                    extra.push_back(value ? fmt::format("{} ±{}", ratio(value->mean), share(value->relative_sd))
-                                          : "absent");
-                }
-                if (any) result.rows.push_back(std::move(extra));
-            }
+            for (const auto& line : derived_.after(metric.name))
+                if (auto extra = derived_row("  " + line.label, line, workload, point))
+                    result.rows.push_back(std::move(*extra));
         }
         result.notes = notes.lines();
         if (const auto line = multiplexed(workload); !line.empty()) result.notes.push_back(line);
@@ -151,6 +166,9 @@ class Results {
             });
             if (measured) {
                 section.parts.emplace_back(sweep_table(metric, points));
+                for (const auto& line : derived_.after(metric.name))
+                    if (auto extra = derived_sweep(line, workload, points))
+                        section.parts.emplace_back(std::move(*extra));
                 continue;
             }
             auto& names = absent[why_absent(workload, points.front(), metric.name, arm_name(report_, arms_.front()))];
