@@ -45,6 +45,7 @@ struct Plan {
     std::vector<std::string> words, variables;
     std::vector<char*> argv, envp;
     std::string working_directory;
+    int nice = 0;
     UniqueFd null;
     UniqueFd child_in, child_out, child_err, child_lifeline;  ///< the child's ends of pipes, copies of descriptors
     int in = -1, out = -1, err = -1, lifeline = -1;           ///< what becomes 0, 1, 2, 3
@@ -88,6 +89,7 @@ Status make_words(const ProcessSpec& spec, Plan& plan) {
     plan.words.insert(plan.words.end(), spec.args.begin(), spec.args.end());
     plan.variables = make_environment(spec);
     plan.working_directory = spec.working_directory.string();
+    plan.nice = spec.nice;
     plan.argv = pointers(plan.words);
     plan.envp = pointers(plan.variables);
     return {};
@@ -142,6 +144,7 @@ Status make_output(const Output& output, int standard, int stdout_of_child, Uniq
 /// In the child: async-signal-safe calls only. Reports errno through `report`; never returns.
 [[noreturn]] void run_child(const Plan& plan, int report) {
     ::setpgid(0, 0);
+    if (plan.nice != 0 && ::nice(plan.nice) == -1) errno = 0;  // -1 may be the new value, too
     const bool connected = ::dup2(plan.in, 0) >= 0 && ::dup2(plan.out, 1) >= 0 && ::dup2(plan.err, 2) >= 0 &&
                            (plan.lifeline < 0 || ::dup2(plan.lifeline, 3) >= 0);
     const bool placed = plan.working_directory.empty() || ::chdir(plan.working_directory.c_str()) == 0;

@@ -50,6 +50,10 @@ struct ProcessSpec {
     /// From a request to terminate until everything left is killed.
     Nanoseconds grace = std::chrono::seconds(5);
 
+    /// Added to this process's nice value for the program. A negative one needs CAP_SYS_NICE; without it
+    /// the program runs as it would anyway.
+    int nice = 0;
+
     enum class Input { null, pipe };
     Input in = Input::null;
     Output out = Output::pipe();

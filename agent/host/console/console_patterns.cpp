@@ -29,6 +29,10 @@ struct Pattern {
 constexpr Pattern innocent(std::string_view needle, Where where = Where::anywhere) {
     return {none, needle, where, {}, nullptr, true};
 }
+/// The same for what opens a whole report that means nothing: `needle` is a module made to produce them.
+constexpr Pattern innocent_report(std::string_view needle) {
+    return {none, needle, Where::anywhere, needle, nullptr, true};
+}
 
 /// In order of precedence: the first that matches a line names it.
 constexpr Pattern patterns[] = {
@@ -41,8 +45,8 @@ constexpr Pattern patterns[] = {
     innocent("took too long"),
     innocent("Stall ended before state dump start"),
     innocent("WARNING: Unprivileged eBPF is enabled"),
-    innocent("[kasan_test]"),
-    innocent("[kfence_test]"),
+    innocent_report("[kasan_test]"),
+    innocent_report("[kfence_test]"),
 
     {panic, "Kernel panic - not syncing"},
     {panic, "PANIC: double fault"},
@@ -124,13 +128,19 @@ constexpr Pattern patterns[] = {
     {oom, "page allocation failure: order:", Where::anywhere, {}, "warning"},
 
     {boot, "Initramfs unpacking failed:"},
+
+    {timer, "APIC timer disabled due to verification failure"},
+    {timer, "Could not switch to high resolution mode"},
+    {timer, "Marking TSC unstable"},
+    {timer, "Marking clocksource 'tsc", Where::anywhere, "unstable"},
 };
 
 const char* severity_of(ConsoleKind kind) {
     switch (kind) {
         case panic:
         case oops: return "fatal";
-        case warning: return "warning";
+        case warning:
+        case timer: return "warning";
         default: return "error";
     }
 }
@@ -194,6 +204,7 @@ const char* to_string(ConsoleKind kind) {
         case sanitizer: return "sanitizer";
         case oom: return "oom";
         case boot: return "boot";
+        case timer: return "timer";
     }
     return "none";
 }
@@ -209,7 +220,8 @@ ConsoleMatch match_console_line(std::string_view line) {
     if (best == std::size(patterns)) return {};
     const Pattern& pattern = patterns[best];
     const char* severity = pattern.severity != nullptr ? pattern.severity : severity_of(pattern.kind);
-    return {pattern.kind, severity, line, pattern.innocent};
+    if (pattern.innocent) return {none, "", line, !pattern.also.empty()};
+    return {pattern.kind, severity, line, false};
 }
 
 std::string_view strip_console_prefix(std::string_view line) {

@@ -5,16 +5,30 @@
 
 namespace kab {
 
-enum class ConsoleKind { none, panic, oops, bug, warning, lockup, hung_task, rcu_stall, lockdep, sanitizer, oom, boot };
+enum class ConsoleKind {
+    none,
+    panic,
+    oops,
+    bug,
+    warning,
+    lockup,
+    hung_task,
+    rcu_stall,
+    lockdep,
+    sanitizer,
+    oom,
+    boot,
+    timer
+};
 
-/// "panic", "hung-task", ...
+/// "panic", "hung-task", ... `timer` is no fault of the kernel, but tells that time is not kept as planned.
 const char* to_string(ConsoleKind kind);
 
 struct ConsoleMatch {
     ConsoleKind kind = ConsoleKind::none;
     const char* severity = "";     ///< "fatal", "error", "warning"
     std::string_view description;  ///< the line from where the signature begins
-    bool innocent = false;         ///< looks like a fault and is none: so is what follows in its report
+    bool innocent = false;         ///< begins a report that looks like a fault's and is none
     explicit operator bool() const { return kind != ConsoleKind::none || innocent; }
 };
 

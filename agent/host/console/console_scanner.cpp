@@ -85,7 +85,7 @@ struct ConsoleScanner::State {
     bool in_backtrace_test = false;
     std::int64_t cut_line = 0;  ///< of "cut here" with no finding yet; 0: none
     std::string cut_text;       ///< the first line after it
-    std::string fatal_line, stall_line, last_line;
+    std::string fatal_line, stall_line, timer_line, last_line;
 };
 
 void ConsoleScanner::State::take_bytes(std::string_view bytes) {
@@ -129,7 +129,9 @@ void ConsoleScanner::State::judge(std::string_view line) {
     }
     if (cut_line != 0 && cut_text.empty()) cut_text = line;
     const ConsoleMatch match = match_console_line(line);
-    if (match) {
+    if (match.kind == ConsoleKind::timer) {
+        if (timer_line.empty()) timer_line = printable(line);
+    } else if (match) {
         cut_line = 0;
         if (report) {
             absorb(match, line);
@@ -264,6 +266,9 @@ const std::string& ConsoleScanner::fatal_line() const {
 }
 const std::string& ConsoleScanner::stall_line() const {
     return state_->stall_line;
+}
+const std::string& ConsoleScanner::timer_line() const {
+    return state_->timer_line;
 }
 const std::string& ConsoleScanner::last_line() const {
     return state_->last_line;

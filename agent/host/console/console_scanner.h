@@ -35,6 +35,8 @@ class ConsoleScanner {
     const std::string& fatal_line() const;
     /// The first line that tells of a lockup, a stall or a hung task; empty if there was none.
     const std::string& stall_line() const;
+    /// The first line that tells of timers or a clock that do not work as they should; empty if there was none.
+    const std::string& timer_line() const;
     /// The last line that is not empty, cleaned of its prefixes.
     const std::string& last_line() const;
 

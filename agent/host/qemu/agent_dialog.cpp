@@ -73,8 +73,11 @@ Status AgentDialog::check(const msg::Message& message) {
 
 std::string plan_mismatch(const msg::AgentHello& hello, const std::vector<std::string>& clocksources,
                           std::int64_t cpus) {
-    const bool known = clocksources.empty() ||
-                       std::find(clocksources.begin(), clocksources.end(), hello.clocksource) != clocksources.end();
+    // The kernel registers "tsc" a second after "tsc-early", the same counter at the same rate; the agent sees to it
+    // that no other change happens.
+    const std::string_view source = hello.clocksource == "tsc-early" ? "tsc" : std::string_view(hello.clocksource);
+    const bool known =
+        clocksources.empty() || std::find(clocksources.begin(), clocksources.end(), source) != clocksources.end();
     if (!known) {
         return fmt::format("the guest's clocksource is {}, planned was {}: its times cannot be trusted",
                            hello.clocksource.empty() ? "unknown" : hello.clocksource, clocksources.front());

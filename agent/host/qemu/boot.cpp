@@ -53,21 +53,14 @@ void Boot::acknowledge(std::int64_t seq) {
 }
 
 void Boot::receive_console(std::string_view bytes) {
-    if (console_bytes_ < largest_console) {
-        const auto room = static_cast<std::size_t>(largest_console - console_bytes_);
-        auto written = write_all(console_file_.get(), bytes.substr(0, room));
-        if (written && bytes.size() >= room)
-            written = write_all(console_file_.get(), "\n[kab: the console is cut here]\n");
-        if (!written && facts_.host_failure.empty()) {
-            facts_.host_failure = fmt::format("console {}: {}", request_.console_path, written.error().text());
-            end(Nanoseconds(0));
-        }
-        console_bytes_ += static_cast<std::int64_t>(std::min(bytes.size(), room));
-    }
     scanner_.push(bytes);
     if (scanner_.fatal() && facts_.console_fault.empty()) {
         facts_.console_fault = scanner_.fatal_line();
         end(patience_with_panic);
+    }
+    if (console_->bytes() > largest_console && !facts_.console_flood) {
+        facts_.console_flood = true;
+        end(Nanoseconds(0));
     }
 }
 
@@ -122,10 +115,12 @@ void Boot::handle(msg::AgentHello hello) {
     report.emulator = emulator_version_;
     report.channel = speaking_->name;
     facts_.plan_mismatch = plan_mismatch(hello, prepared_->plan.clocksources, prepared_->plan.cpus);
+    facts_.high_resolution_timers = hello.high_resolution_timers;
     report.agent = std::move(hello);
     send_(report);
     if (phase_ != Phase::starting) return;  // already given up
-    if (!facts_.plan_mismatch.empty()) return end(Nanoseconds(0));
+    const bool slow_timers = !facts_.high_resolution_timers && !scanner_.timer_line().empty();
+    if (slow_timers || !facts_.plan_mismatch.empty()) return end(Nanoseconds(0));
     phase_ = Phase::running;
     speaking_->socket->send(frame(msg::encode(request_.plan)));
     arm(request_.run_limit_ns, facts_.run_limit_passed);
@@ -196,7 +191,6 @@ void Boot::emulator_ended(const Result<ExitStatus>& status) {
         ending_since_ = now();
         phase_ = Phase::ending;
     }
-    console_->emulator_ended();
     control_->emulator_ended();
     for (const auto& channel : channels_) channel->socket->emulator_ended();
     finish_if_all_ended();
@@ -204,7 +198,7 @@ void Boot::emulator_ended(const Result<ExitStatus>& status) {
 
 void Boot::finish_if_all_ended() {
     if (phase_ != Phase::ending || !emulator_gone_ || !errors_read_) return;
-    if (!console_->closed() || !control_->closed()) return;
+    if (!control_->closed()) return;
     for (const auto& channel : channels_) {
         if (!channel->socket->closed()) return;
     }
@@ -214,9 +208,15 @@ void Boot::finish_if_all_ended() {
 void Boot::finish() {
     phase_ = Phase::finished;
     msg::BootFinished report;
+    if (console_) {
+        if (auto drained = console_->drain(); !drained) facts_.host_failure = drained.error().text();
+        report.console_bytes = console_->bytes();
+        console_->close();
+    }
     report.console = scanner_.finish();
     facts_.console_fault = scanner_.fatal_line();
     facts_.console_stall = scanner_.stall_line();
+    facts_.timer_trouble = scanner_.timer_line();
     facts_.last_console_line = scanner_.last_line();
     facts_.emulator_message = last_line(errors_.text());
     if (speaking_) facts_.run_in_progress = speaking_->dialog.run_in_progress();
@@ -225,18 +225,14 @@ void Boot::finish() {
     report.outcome = verdict.outcome;
     report.detail = std::move(verdict.detail);
     report.runs = facts_.runs_finished;
-    report.console_bytes = console_bytes_;
     if (started_ != SteadyTime()) report.setup_ns = (started_ - requested_).count();
     if (facts_.hello) {
         report.hello_ns = (greeted_ - started_).count();
         report.work_ns = (ending_since_ - greeted_).count();
     }
     // Gone before it is reported: the emulator, the sockets, the directory.
-    for (auto& socket : {console_, control_}) {
-        if (socket) socket->close();
-    }
+    if (control_) control_->close();
     for (const auto& channel : channels_) channel->socket->close();
-    console_file_.reset();
     emulator_.reset();
     prepared_.reset();
     report.teardown_ns = since(ending_since_);

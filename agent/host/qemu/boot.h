@@ -7,6 +7,7 @@
 #include "agent/host/console/console_scanner.h"
 #include "agent/host/qemu/agent_dialog.h"
 #include "agent/host/qemu/boot_files.h"
+#include "agent/host/qemu/console_file.h"
 #include "agent/host/qemu/guest_socket.h"
 #include "agent/host/qemu/outcome.h"
 #include "agent/host/qemu/qmp.h"
@@ -81,13 +82,12 @@ class Boot : public std::enable_shared_from_this<Boot> {
     Capture errors_{16384};
     std::array<char, 4096> error_buffer_{};
 
-    std::shared_ptr<GuestSocket> console_, control_;
+    std::shared_ptr<ConsoleFile> console_;
+    std::shared_ptr<GuestSocket> control_;
     std::vector<std::shared_ptr<Channel>> channels_;
     std::shared_ptr<Channel> speaking_;  ///< the one on which the agent said its first word
     std::unique_ptr<Qmp> qmp_;
     ConsoleScanner scanner_;
-    UniqueFd console_file_;
-    std::int64_t console_bytes_ = 0;
     std::int64_t acknowledged_ = 0, sent_ = 0;  ///< seq of runs
 
     boost::asio::steady_timer limit_, ending_;

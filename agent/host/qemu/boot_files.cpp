@@ -13,8 +13,13 @@ Result<PreparedBoot> prepare_boot(const msg::BootRequest& request, const Acceler
     auto directory = TempDir::make("kab-boot-");
     if (!directory) return pass(directory);
     const fs::path& place = directory->path();
-    BootFiles files{request.kernel, place / "initramfs", place / "console",
-                    place / "port", place / "serial",    place / "control"};
+    BootFiles files;
+    files.kernel = request.kernel;
+    files.initramfs = place / "initramfs";
+    files.console = request.console_path;
+    files.port_socket = place / "port";
+    files.serial_socket = place / "serial";
+    files.control_socket = place / "control";
     std::vector<ModuleFile> modules;
     if (!request.modules.empty()) {
         auto found = virtio_modules(request.modules);

@@ -1,6 +1,4 @@
 // The first part of a boot: from the request to a running QEMU.
-#include <fcntl.h>
-
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 
@@ -16,6 +14,10 @@ namespace {
 
 constexpr Nanoseconds default_boot_limit = std::chrono::seconds(60);
 constexpr Nanoseconds default_run_limit = std::chrono::minutes(5);
+
+/// Where it is allowed, other work on this machine gives way: it would be noise in what is measured, and a
+/// preempted virtual CPU spoils the kernel's calibration of its timers.
+constexpr int emulator_nice = -10;
 
 SteadyTime now() {
     return SystemClock().steady();
@@ -70,13 +72,11 @@ Status Boot::prepare(const Accelerators& accelerators) {
 
 Status Boot::open_console() {
     if (request_.console_path.empty()) return fail(Fault::internal, "the request names no console_path");
-    const fs::path path = request_.console_path;
-    if (path.has_parent_path()) {
-        if (auto made = make_directories(path.parent_path()); !made) return made;
-    }
-    auto file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!file) return pass(file);
-    console_file_ = std::move(*file);
+    auto console =
+        ConsoleFile::create(executor_, request_.console_path,
+                            [self = shared_from_this()](std::string_view bytes) { self->receive_console(bytes); });
+    if (!console) return pass(console);
+    console_ = std::move(*console);
     return {};
 }
 
@@ -86,11 +86,6 @@ Status Boot::open_sockets() {
                                    [self = shared_from_this()] { self->finish_if_all_ended(); });
     };
     const BootFiles& files = prepared_->files;
-    auto console = listen(files.console_socket,
-                          [self = shared_from_this()](std::string_view bytes) { self->receive_console(bytes); });
-    if (!console) return pass(console);
-    console_ = std::move(*console);
-
     std::vector<std::pair<std::string, fs::path>> ways = {{"virtio", files.port_socket}};
     if (prepared_->plan.machine == "q35") ways.emplace_back("ttyS1", files.serial_socket);
     for (const auto& [name, path] : ways) {
@@ -133,6 +128,7 @@ Status Boot::spawn_emulator() {
     spec.program = emulator_program_;
     spec.args = prepared_->plan.arguments;
     spec.out = Output::null();
+    spec.nice = emulator_nice;
     auto child = ChildProcess::start(executor_, spec);
     if (!child) return fail(Fault::infra, "start QEMU: {}", child.error().text());
     emulator_ = std::move(*child);

@@ -107,7 +107,7 @@ Result<BootPlan> plan_boot(const msg::BootRequest& request, const KernelImage& i
                      {"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"});
     arguments.insert(arguments.end(), {"-name", "kab-" + escape(request.attempt) + ",debug-threads=on"});
     add_machine(request, plan, arguments);
-    add_socket("console", files.console_socket, arguments);
+    arguments.insert(arguments.end(), {"-chardev", "file,id=console,path=" + escape(files.console.string())});
     arguments.insert(arguments.end(), {"-serial", "chardev:console"});
     if (plan.machine == "q35") {
         add_socket("second", files.serial_socket, arguments);

@@ -9,10 +9,10 @@
 
 namespace kab::qemu {
 
-/// Files of one boot. The sockets are listened on by kab-host; QEMU connects to them.
+/// Files of one boot. QEMU writes the console; the sockets are listened on by kab-host, and QEMU connects.
 struct BootFiles {
     fs::path kernel, initramfs;
-    fs::path console_socket;  ///< the kernel's ttyS0
+    fs::path console;         ///< the kernel's ttyS0
     fs::path port_socket;     ///< the virtio port kab.agent
     fs::path serial_socket;   ///< ttyS1; only on q35
     fs::path control_socket;  ///< QMP

@@ -45,10 +45,16 @@ Verdict judge_limits(const BootFacts& facts) {
 Verdict decide_outcome(const BootFacts& facts) {
     // A fault of the kernel comes first: nothing may hide it.
     if (!facts.console_fault.empty()) return {Outcome::kernel_crash, facts.console_fault};
+    if (facts.console_flood) return {Outcome::hang, "the kernel floods its console; " + last_words(facts)};
     if (facts.cancelled) return {Outcome::cancelled, "cancelled"};
     // Trying again would not help, so this is no infra-error.
     if (!facts.request_failure.empty()) return {Outcome::boot_failure, facts.request_failure};
     if (!facts.host_failure.empty()) return {Outcome::infra_error, facts.host_failure};
+    // A kernel without CONFIG_HIGH_RES_TIMERS says nothing; one that tried and failed does.
+    if (facts.hello && !facts.high_resolution_timers && !facts.timer_trouble.empty()) {
+        return {Outcome::infra_error, "the guest has no high-resolution timers (" + facts.timer_trouble +
+                                          "): is this machine busy with something else?"};
+    }
     if (!facts.plan_mismatch.empty()) return {Outcome::infra_error, facts.plan_mismatch};
     if (!facts.agent_nonsense.empty()) return {Outcome::infra_error, "kab-agent: " + facts.agent_nonsense};
     if (facts.agent_error) {

@@ -14,9 +14,12 @@ struct BootFacts {
     std::string host_failure;     ///< ours: what could not be prepared, written or understood
     std::string console_fault;    ///< first fatal finding on the console
     std::string console_stall;    ///< first lockup, stall or hung task there
+    bool console_flood = false;   ///< it grew beyond all reason
     std::string last_console_line;
     bool hello = false;
-    std::string plan_mismatch;  ///< hello tells of another machine than planned
+    bool high_resolution_timers = true;  ///< as hello tells
+    std::string timer_trouble;           ///< console line about timers that do not work
+    std::string plan_mismatch;           ///< hello tells of another machine than planned
     std::optional<msg::AgentError> agent_error;
     std::string agent_nonsense;  ///< what the agent said was not understood
     bool done = false;
