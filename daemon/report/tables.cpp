@@ -122,7 +122,7 @@ class Results {
         for (const int arm : arms_) {
             const auto value = derived_.value(line, workload, point, arm_name(report_, arm));
             any |= value.has_value();
-            row.push_back(value ? fmt::format("{} ±{}", ratio(value->mean), share(value->relative_sd)) : "absent");
+            row.push_back(value ? fmt::format("{:.3g} ±{}", value->mean, share(value->relative_sd)) : "absent");
         }
         if (!any) return std::nullopt;
         return row;
