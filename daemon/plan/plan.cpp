@@ -27,7 +27,7 @@ std::vector<Point> all_points(const Experiment& experiment) {
     return all;
 }
 
-void add_runs(const Point& point, int count, std::int64_t first, bool warmup, const std::vector<std::string>& counters,
+void add_runs(const Point& point, int count, bool warmup, const std::vector<std::string>& counters,
               msg::AgentPlan& plan) {
     for (int i = 0; i < count; ++i) {
         msg::RunOrder run;
@@ -35,7 +35,7 @@ void add_runs(const Point& point, int count, std::int64_t first, bool warmup, co
         run.workload = point.workload->workload;
         run.point = point.number;
         run.with = point.parameters;
-        run.iteration = first + i;
+        run.iteration = i;
         run.warmup = warmup;
         run.counters = counters;
         plan.runs.push_back(std::move(run));
@@ -60,19 +60,20 @@ std::vector<int> block_order(const Plan& plan, int block) {
     const auto arms = plan.arms.size();
     const auto square = static_cast<std::uint64_t>(block - 1) / arms;
     const auto row = static_cast<std::size_t>(block - 1) % arms;
-    // A cyclic square over a random order of the arms, its rows in a random order too: over the square's
-    // blocks every arm stands once at every position.
+    // A cyclic square with its symbols, rows and columns shuffled: over the square's blocks every arm stands
+    // once at every position, and which arm follows which is not the same throughout.
     stats::SplitMix random(stats::derive_seed(plan.seed, Purpose::latin_square, square));
     std::vector<int> names(arms);
-    std::vector<std::size_t> shifts(arms);
+    std::vector<std::size_t> rows(arms), columns(arms);
     for (std::size_t i = 0; i < arms; ++i) {
         names[i] = static_cast<int>(i);
-        shifts[i] = i;
+        rows[i] = columns[i] = i;
     }
     random.shuffle(names);
-    random.shuffle(shifts);
+    random.shuffle(rows);
+    random.shuffle(columns);
     std::vector<int> order(arms);
-    for (std::size_t i = 0; i < arms; ++i) order[i] = names[(i + shifts[row]) % arms];
+    for (std::size_t i = 0; i < arms; ++i) order[i] = names[(rows[row] + columns[i]) % arms];
     return order;
 }
 
@@ -82,10 +83,10 @@ msg::AgentPlan boot_runs(const Plan& plan, int block) {
     random.shuffle(points);
     msg::AgentPlan out;
     for (const auto& point : points) {
-        add_runs(point, point.workload->warmup, 0, true, {}, out);
-        add_runs(point, point.workload->iterations, 0, false, {}, out);
+        add_runs(point, point.workload->warmup, true, {}, out);
+        add_runs(point, point.workload->iterations, false, {}, out);
         if (!point.workload->counters.empty())
-            add_runs(point, point.workload->counter_iterations, 0, false, point.workload->counters, out);
+            add_runs(point, point.workload->counter_iterations, false, point.workload->counters, out);
     }
     return out;
 }

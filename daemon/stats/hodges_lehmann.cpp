@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
+#include <limits>
+#include <numeric>
 
 #include "daemon/stats/distributions.h"
 #include "daemon/stats/rank_distributions.h"
@@ -20,20 +21,102 @@ double from_ordinal(std::int64_t ordinal) {
     return std::bit_cast<double>(ordinal < 0 ? std::numeric_limits<std::int64_t>::min() - ordinal : ordinal);
 }
 
-/// The k-th smallest (from 1) of a multiset known by `count`, how many are <= a value. Never lists the
-/// multiset: n values have n(n+1)/2 Walsh averages.
-template <class Count>
-double select(std::int64_t k, double low, double high, const Count& count) {
-    std::int64_t below = to_ordinal(low), above = to_ordinal(high);
-    while (below < above) {
-        const std::int64_t middle = below + (above - below) / 2;
-        if (count(from_ordinal(middle)) >= k)
-            above = middle;
-        else
-            below = middle + 1;
-    }
-    return from_ordinal(below);
+bool neighbours(double low, double high) {
+    return std::nextafter(low, high) == high;
 }
+
+/// A multiset of differences or averages that is never listed whole: n values have n(n+1)/2 Walsh averages.
+/// count(limit): how many are <= limit. collect(low, high): those in (low, high].
+template <class Set>
+double select(const Set& set, std::int64_t k) {
+    double low = std::nextafter(set.least(), -std::numeric_limits<double>::infinity()), high = set.most();
+    std::int64_t below = 0, upto = set.count(high);  // always below < k <= upto
+    for (int step = 0; upto - below > set.few() && !neighbours(low, high); ++step) {
+        // Every third step halves the range of doubles, so that odd distributions cannot stall it.
+        const double share = (static_cast<double>(k - below) - 0.5) / static_cast<double>(upto - below);
+        double middle = low + (high - low) * share;
+        if (step % 3 == 2 || !(middle > low && middle < high))
+            middle = from_ordinal(std::midpoint(to_ordinal(low), to_ordinal(high)));
+        const std::int64_t at = set.count(middle);
+        (at < k ? low : high) = middle;
+        (at < k ? below : upto) = at;
+    }
+    if (neighbours(low, high)) return high;
+    std::vector<double> between = set.collect(low, high);
+    const auto nth = between.begin() + static_cast<std::ptrdiff_t>(k - below - 1);
+    std::nth_element(between.begin(), nth, between.end());
+    return *nth;
+}
+
+class WalshAverages {
+  public:
+    explicit WalshAverages(std::span<const double> values) : sorted_(values.begin(), values.end()) {
+        std::sort(sorted_.begin(), sorted_.end());
+    }
+    double least() const { return average(0, 0); }
+    double most() const { return average(sorted_.size() - 1, sorted_.size() - 1); }
+    std::int64_t few() const { return 4 * static_cast<std::int64_t>(sorted_.size()) + 600; }
+    std::int64_t count(double limit) const {
+        std::int64_t total = 0;
+        std::size_t end = sorted_.size();  // first partner that is too large, for the i at hand
+        for (std::size_t i = 0; i < end; ++i) {
+            while (end > i && average(i, end - 1) > limit) --end;
+            total += static_cast<std::int64_t>(end - i);
+        }
+        return total;
+    }
+    std::vector<double> collect(double low, double high) const {
+        std::vector<double> found;
+        std::size_t begin = sorted_.size(), end = sorted_.size();
+        for (std::size_t i = 0; i < end; ++i) {
+            while (end > i && average(i, end - 1) > high) --end;
+            begin = std::max(std::min(begin, end), i);
+            while (begin > i && average(i, begin - 1) > low) --begin;
+            for (std::size_t j = begin; j < end; ++j) found.push_back(average(i, j));
+        }
+        return found;
+    }
+
+  private:
+    double average(std::size_t i, std::size_t j) const { return sorted_[i] / 2 + sorted_[j] / 2; }
+
+    std::vector<double> sorted_;
+};
+
+class PairDifferences {
+  public:
+    PairDifferences(std::span<const double> x, std::span<const double> y)
+        : x_(x.begin(), x.end()), y_(y.begin(), y.end()) {
+        std::sort(x_.begin(), x_.end());
+        std::sort(y_.begin(), y_.end());
+    }
+    double least() const { return x_.front() - y_.back(); }
+    double most() const { return x_.back() - y_.front(); }
+    std::int64_t few() const { return 4 * static_cast<std::int64_t>(x_.size() + y_.size()) + 600; }
+    std::int64_t count(double limit) const {
+        std::int64_t total = 0;
+        std::size_t begin = 0;  // first y that is large enough, for the x at hand
+        for (const double value : x_) {
+            while (begin < y_.size() && value - y_[begin] > limit) ++begin;
+            total += static_cast<std::int64_t>(y_.size() - begin);
+        }
+        return total;
+    }
+    std::vector<double> collect(double low, double high) const {
+        std::vector<double> found;
+        std::size_t begin = 0, end = 0;
+        for (const double value : x_) {
+            while (begin < y_.size() && value - y_[begin] > high) ++begin;
+            end = std::max(end, begin);
+            while (end < y_.size() && value - y_[end] > low) ++end;
+            for (std::size_t j = begin; j < end; ++j) found.push_back(value - y_[j]);
+        }
+        return found;
+    }
+
+  private:
+    std::vector<double> x_, y_;
+};
 
 struct Pick {
     std::int64_t k = 1;  ///< the interval runs from the k-th smallest to the k-th largest
@@ -54,15 +137,19 @@ Pick pick_asymptotic(double centre, double variance, double level) {
     return {static_cast<std::int64_t>(k), 1 - 2 * normal_upper((centre - k + 0.5) / root)};
 }
 
-template <class Count>
-HodgesLehmann estimate(std::int64_t all, double low, double high, const Pick& pick, const Count& count) {
+template <class Set>
+HodgesLehmann estimate(const Set& set, std::int64_t all, const Pick& pick) {
     HodgesLehmann result;
-    const double upper_middle = select(all / 2 + 1, low, high, count);
-    const double lower_middle = all % 2 == 1 ? upper_middle : select(all / 2, low, high, count);
-    result.estimate = lower_middle + (upper_middle - lower_middle) / 2;
-    result.low = select(pick.k, low, high, count);
-    result.high = select(all + 1 - pick.k, low, high, count);
     result.level = pick.level;
+    if (!std::isfinite(set.least()) || !std::isfinite(set.most())) {  // a difference beyond the largest double
+        result.estimate = result.low = result.high = std::numeric_limits<double>::quiet_NaN();
+        return result;
+    }
+    const double upper_middle = select(set, all / 2 + 1);
+    const double lower_middle = all % 2 == 1 ? upper_middle : select(set, all / 2);
+    result.estimate = lower_middle + (upper_middle - lower_middle) / 2;
+    result.low = select(set, pick.k);
+    result.high = select(set, all + 1 - pick.k);
     return result;
 }
 
@@ -70,45 +157,22 @@ HodgesLehmann estimate(std::int64_t all, double low, double high, const Pick& pi
 
 HodgesLehmann hodges_lehmann(std::span<const double> differences, double level) {
     if (differences.empty()) return {};
-    std::vector<double> sorted(differences.begin(), differences.end());
-    std::sort(sorted.begin(), sorted.end());
-    const auto n = static_cast<std::int64_t>(sorted.size());
-    const auto count = [&](double limit) {
-        std::int64_t total = 0, j = n - 1;
-        for (std::int64_t i = 0; i < n && i <= j; ++i) {
-            while (j >= i && sorted[static_cast<std::size_t>(i)] / 2 + sorted[static_cast<std::size_t>(j)] / 2 > limit)
-                --j;
-            total += j - i + 1;
-        }
-        return total;
-    };
+    const auto n = static_cast<std::int64_t>(differences.size());
     const auto size = static_cast<double>(n);
     const Pick pick = n <= 100 ? pick_exact(signed_rank_cumulative(static_cast<int>(n)), level)
                                : pick_asymptotic(size * (size + 1) / 4, size * (size + 1) * (2 * size + 1) / 24, level);
-    return estimate(n * (n + 1) / 2, sorted.front(), sorted.back(), pick, count);
+    return estimate(WalshAverages(differences), n * (n + 1) / 2, pick);
 }
 
 HodgesLehmann hodges_lehmann_shift(std::span<const double> x, std::span<const double> y, double level) {
     if (x.empty() || y.empty()) return {};
-    std::vector<double> a(x.begin(), x.end()), b(y.begin(), y.end());
-    std::sort(a.begin(), a.end());
-    std::sort(b.begin(), b.end());
-    const auto count = [&](double limit) {
-        std::int64_t total = 0;
-        std::size_t below = 0;  // a ascending: the first y with x - y <= limit only moves up
-        for (const double value : a) {
-            while (below < b.size() && value - b[below] > limit) ++below;
-            total += static_cast<std::int64_t>(b.size() - below);
-        }
-        return total;
-    };
-    const auto m = static_cast<double>(a.size()), n = static_cast<double>(b.size());
-    const bool small = std::max(a.size(), b.size()) <= 50;
+    const auto m = static_cast<double>(x.size()), n = static_cast<double>(y.size());
+    const bool small = std::max(x.size(), y.size()) <= 50;
     const Pick pick =
-        small ? pick_exact(rank_sum_cumulative(static_cast<int>(a.size()), static_cast<int>(b.size())), level)
+        small ? pick_exact(rank_sum_cumulative(static_cast<int>(x.size()), static_cast<int>(y.size())), level)
               : pick_asymptotic(m * n / 2, m * n * (m + n + 1) / 12, level);
-    const auto all = static_cast<std::int64_t>(a.size()) * static_cast<std::int64_t>(b.size());
-    return estimate(all, a.front() - b.back(), a.back() - b.front(), pick, count);
+    const auto all = static_cast<std::int64_t>(x.size()) * static_cast<std::int64_t>(y.size());
+    return estimate(PairDifferences(x, y), all, pick);
 }
 
 }  // namespace kab::stats

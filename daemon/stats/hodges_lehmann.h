@@ -14,7 +14,8 @@ struct HodgesLehmann {
 
 /// Median of the Walsh averages of the differences, interval from the signed-rank distribution (exact to
 /// n = 100 as if untied, then the normal approximation). The level is the least attainable one that is
-/// at least `level`, else the widest interval there is. Empty: all 0.
+/// at least `level`, else the widest interval there is. Empty: all 0. NaN where a difference
+/// is beyond the largest double.
 HodgesLehmann hodges_lehmann(std::span<const double> differences, double level = 0.95);
 
 /// Median of all x - y, interval from the rank-sum distribution (exact to 50 a side).

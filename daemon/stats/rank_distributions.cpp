@@ -1,6 +1,8 @@
 #include "daemon/stats/rank_distributions.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <numeric>
 
 namespace kab::stats {
@@ -25,6 +27,36 @@ Tails tails_at(std::span<const double> counts, std::int64_t seen) {
     return {(below + at) / all, (above + at) / all};
 }
 
+/// How many ways there are to choose `chosen` of the ascending ranks with each sum up to `most`.
+std::vector<double> sums_of_choices(std::span<const std::int64_t> ranks, std::size_t chosen, std::size_t most) {
+    const std::size_t width = most + 1;
+    std::vector<double> ways((chosen + 1) * width, 0.0);  // of k ranks so far: row k
+    std::vector<std::size_t> length(chosen + 1, 0);       // sums of row k that can have been reached
+    ways[0] = 1;
+    length[0] = 1;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        const auto rank = static_cast<std::size_t>(ranks[i]);
+        if (rank > most) break;
+        const std::size_t rest = ranks.size() - i - 1;
+        const std::size_t from = chosen > rest ? chosen - rest : 1;  // fewer can no longer become `chosen`
+        for (std::size_t k = std::min(i + 1, chosen); k >= from; --k) {
+            double* to = &ways[k * width + rank];
+            const double* with = &ways[(k - 1) * width];
+            const std::size_t steps = std::min(length[k - 1], width - rank);
+            for (std::size_t s = 0; s < steps; ++s) to[s] += with[s];
+            if (steps > 0) length[k] = std::max(length[k], steps + rank);
+        }
+    }
+    return {ways.begin() + static_cast<std::ptrdiff_t>(chosen * width), ways.end()};
+}
+
+double choices(std::size_t all, std::size_t chosen) {
+    double ways = 1;
+    for (std::size_t i = 1; i <= chosen; ++i)
+        ways = ways * static_cast<double>(all - chosen + i) / static_cast<double>(i);
+    return ways;
+}
+
 }  // namespace
 
 std::vector<double> rank_sum_cumulative(int m, int n) {
@@ -45,41 +77,38 @@ std::vector<double> rank_sum_cumulative(int m, int n) {
 }
 
 Tails tied_rank_sum_tails(std::span<const std::int64_t> twice_ranks, std::size_t chosen, std::int64_t seen) {
-    if (chosen == 0 || chosen > twice_ranks.size()) return {};
-    // Sums relative to the least rank, and halved where all ranks are whole: a smaller table.
+    const std::size_t all = twice_ranks.size();
+    if (chosen == 0 || chosen > all) return {};
+    // Mirrored where that makes `seen` the smaller sum: only sums up to it need to be counted.
     std::vector<std::int64_t> ranks(twice_ranks.begin(), twice_ranks.end());
     std::sort(ranks.begin(), ranks.end());
+    const auto k = static_cast<std::int64_t>(chosen);
+    const std::int64_t total = std::accumulate(ranks.begin(), ranks.end(), std::int64_t{0});
+    const bool mirrored = seen * static_cast<std::int64_t>(all) > total * k;
+    if (mirrored) {
+        const std::int64_t ends = ranks.front() + ranks.back();
+        for (auto& rank : ranks) rank = ends - rank;
+        std::reverse(ranks.begin(), ranks.end());
+        seen = ends * k - seen;
+    }
+    // Relative to the least rank, and halved where all are whole: a smaller table.
     const std::int64_t least = ranks.front();
     for (auto& rank : ranks) rank -= least;
-    std::int64_t target = seen - least * static_cast<std::int64_t>(chosen);
+    seen -= least * k;
     if (std::all_of(ranks.begin(), ranks.end(), [](std::int64_t r) { return r % 2 == 0; })) {
         for (auto& rank : ranks) rank /= 2;
-        target /= 2;
+        seen /= 2;
     }
-    const std::size_t all = ranks.size();
-    const auto top = static_cast<std::size_t>(
-        std::accumulate(ranks.end() - static_cast<std::ptrdiff_t>(chosen), ranks.end(), std::int64_t{0}));
-    const std::size_t width = top + 1;
-    // ways[k * width + s]: ways to choose k of the ranks so far with sum s. Ascending ranks keep the sums short.
-    std::vector<double> ways((chosen + 1) * width, 0.0);
-    std::vector<std::size_t> longest(chosen + 1, 0);  // largest sum reached with k chosen
-    ways[0] = 1;
-    for (std::size_t i = 0; i < all; ++i) {
-        const auto rank = static_cast<std::size_t>(ranks[i]);
-        const std::size_t rest = all - i - 1;
-        const std::size_t from = std::max<std::size_t>(1, chosen > rest ? chosen - rest : 1);
-        for (std::size_t k = std::min(i + 1, chosen); k >= from; --k) {
-            double* to = &ways[k * width + rank];
-            const double* with = &ways[(k - 1) * width];
-            const std::size_t length = std::min(longest[k - 1], top - rank) + 1;
-            for (std::size_t s = 0; s < length; ++s) to[s] += with[s];
-            longest[k] = std::max(longest[k], length - 1 + rank);
-        }
-    }
-    return tails_at(std::span(ways).subspan(chosen * width, width), target);
+    const auto counts = sums_of_choices(ranks, chosen, static_cast<std::size_t>(seen));
+    const double ways = choices(all, chosen);
+    const double at_most = std::accumulate(counts.begin(), counts.end(), 0.0) / ways;
+    const Tails tails{std::min(1.0, at_most), std::clamp(1 - at_most + counts.back() / ways, 0.0, 1.0)};
+    return mirrored ? Tails{tails.upper, tails.lower} : tails;
 }
 
-std::vector<double> signed_rank_cumulative(int n) {
+namespace {
+
+std::vector<double> count_signed_ranks(int n) {
     const auto top = static_cast<std::size_t>(n) * (static_cast<std::size_t>(n) + 1) / 2;
     std::vector<double> counts(top + 1, 0.0);
     counts[0] = 1;
@@ -92,6 +121,16 @@ std::vector<double> signed_rank_cumulative(int n) {
     }
     accumulate_to_probabilities(counts);
     return counts;
+}
+
+}  // namespace
+
+const std::vector<double>& signed_rank_cumulative(int n) {
+    // A memo of a pure function: all comparisons of an evaluation have nearly the same n.
+    thread_local std::map<int, std::vector<double>> memo;
+    auto [found, fresh] = memo.try_emplace(n);
+    if (fresh) found->second = count_signed_ranks(n);
+    return found->second;
 }
 
 Tails tied_signed_rank_tails(std::span<const std::int64_t> twice_ranks, std::int64_t seen) {

@@ -47,7 +47,7 @@ SignedRank signed_rank(std::span<const double> differences) {
             result.lower = tails.lower;
             result.upper = tails.upper;
         } else {
-            const auto cumulative = signed_rank_cumulative(result.n);
+            const auto& cumulative = signed_rank_cumulative(result.n);
             const auto w = static_cast<std::size_t>(twice / 2);
             result.lower = cumulative[w];
             result.upper = cumulative[cumulative.size() - 1 - w];  // symmetric

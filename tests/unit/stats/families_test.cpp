@@ -1,0 +1,210 @@
+// Sweeps, secondaries, trades, failures: what shows only with several series or arms.
+#include <algorithm>
+#include <cmath>
+
+#include "daemon/stats/analysis.h"
+#include "tests/unit/stats/made.h"
+#include "tests/unit/stats/near.h"
+
+namespace kab::stats {
+namespace {
+
+const Comparison* find(const Output& output, int arm, int series, const std::string& metric) {
+    for (const auto& c : output.comparisons)
+        if (c.arm == arm && c.series == series && c.metric == metric) return &c;
+    return nullptr;
+}
+
+Input sweep(int points) {
+    Input input = two_arms();
+    input.series.clear();
+    for (int p = 0; p < points; ++p)
+        input.series.push_back(
+            {"proc", "tasks=" + std::to_string(1 << p), "elapsed", "ns", Better::lower, Scale::log, true});
+    input.look = 4;
+    return input;
+}
+
+TEST(Sweep, PrimaryIsTheGeometricMeanOverPoints) {
+    auto input = sweep(3);
+    const double effects[] = {.3, .1, -.1};
+    for (int s = 0; s < 3; ++s)
+        fill(input, s, 32, 1, [&](int b, int a, int) {
+            return 1000.0 * (s + 1) * std::exp(a * effects[s] + .01 * noise(b, a, static_cast<std::uint64_t>(s)));
+        });
+    const auto output = analyse(input);
+    const auto* mean = find(output, 1, -1, "elapsed");
+    ASSERT_NE(mean, nullptr);
+    EXPECT_TRUE(mean->primary);
+    EXPECT_EQ(&output.comparisons.front(), mean);
+    double product = 1;
+    for (int s = 0; s < 3; ++s) {
+        const auto* point = find(output, 1, s, "elapsed");
+        ASSERT_NE(point, nullptr);
+        EXPECT_FALSE(point->primary);
+        product *= point->estimate->value;
+    }
+    expect_relative(mean->estimate->value, std::cbrt(product), 1e-12);
+    EXPECT_TRUE(mentions(output.warnings, "points pull in opposite directions, better at tasks=4"));
+}
+
+TEST(Sweep, AMissingPointIsLeftOutAndNamed) {
+    auto input = sweep(3);
+    for (int s = 0; s < 3; ++s)
+        fill(input, s, 32, 1, [&](int b, int a, int) { return 1000 * std::exp(a * .1 + .01 * noise(b, a)); });
+    std::erase_if(input.observations, [](const Observation& o) { return o.series == 2 && o.arm == 1; });
+    std::erase_if(input.observations, [](const Observation& o) { return o.series == 1 && o.block == 7; });
+    const auto output = analyse(input);
+    const auto* mean = find(output, 1, -1, "elapsed");
+    EXPECT_EQ(mean->n, 31);
+    EXPECT_TRUE(mentions(output.warnings, "tasks=4 is left out"));
+    EXPECT_TRUE(mentions(output.warnings, "block 7 left out, a point is missing there"));
+    EXPECT_FALSE(find(output, 1, 2, "elapsed")->estimate.has_value());
+}
+
+TEST(Secondaries, BenjaminiHochbergOverAllOfThem) {
+    Input input = two_arms(true);
+    for (int s = 0; s < 20; ++s)
+        input.series.push_back({"w", "", "m" + std::to_string(s), "ns", Better::lower, Scale::log, false});
+    input.look = 4;
+    for (int s = 0; s < 21; ++s)
+        fill(input, s, 32, 1, [&](int b, int a, int) {
+            return 100 * std::exp((s < 3 && a == 1 ? .05 : 0) + .03 * noise(b, a, static_cast<std::uint64_t>(s)));
+        });
+    const auto output = analyse(input);
+    int regressed = 0;
+    for (const auto& c : output.comparisons) {
+        if (c.primary || c.control) continue;
+        ASSERT_TRUE(c.p_adjusted.has_value());
+        EXPECT_GE(*c.p_adjusted, *c.p_sequential);
+        const bool difference = c.verdict == Verdict::regressed || c.verdict == Verdict::improved;
+        EXPECT_TRUE(!difference || *c.p_adjusted <= .05);
+        regressed += c.verdict == Verdict::regressed ? 1 : 0;
+    }
+    EXPECT_EQ(regressed, 2);
+    for (const auto& c : output.comparisons) EXPECT_TRUE(!c.control || !c.p_adjusted);
+}
+
+TEST(Secondaries, LinearOnesTakeTheMarginAsAShareOfTheBaseline) {
+    Input input = two_arms();
+    input.series.push_back({"w", "", "faults", "1", Better::lower, Scale::linear, false});
+    input.look = 4;
+    fill(input, 0, 32, 1, [](int b, int a, int) { return 100 * std::exp(.01 * noise(b, a)); });
+    fill(input, 1, 32, 1, [](int b, int a, int) { return 500 + (a == 1 ? 100 : 0) + 5 * noise(b, a, 2); });
+    const auto output = analyse(input);
+    const auto* faults = find(output, 1, 1, "faults");
+    EXPECT_NEAR(faults->margin, 10, .2);
+    EXPECT_NEAR(faults->estimate->value, 100, 5);
+    EXPECT_EQ(faults->verdict, Verdict::regressed);
+    EXPECT_TRUE(faults->material);
+}
+
+TEST(Trades, GainAndPriceOfOneArmAreToldTogether) {
+    // Reference experiment 1: elapsed falls by 19% while CPU time rises by 61%.
+    Input input = two_arms();
+    input.series.push_back({"w", "", "task-clock", "ns", Better::lower, Scale::log, false});
+    input.series.push_back({"w", "", "page-faults", "1", Better::lower, Scale::log, false});
+    input.look = 2;
+    fill(input, 0, 16, 1, [](int b, int a, int) { return 826e6 * std::exp(a * std::log(.81) + .03 * noise(b, a)); });
+    fill(input, 1, 16, 1,
+         [](int b, int a, int) { return 2645e6 * std::exp(a * std::log(1.61) + .05 * noise(b, a, 2)); });
+    fill(input, 2, 16, 1, [](int b, int a, int) { return 37516 * std::exp(.002 * noise(b, a, 3)); });
+    const auto output = analyse(input);
+    ASSERT_EQ(output.trades.size(), 1U);
+    const auto& better = output.comparisons[static_cast<std::size_t>(output.trades[0].better_comparison)];
+    const auto& worse = output.comparisons[static_cast<std::size_t>(output.trades[0].worse_comparison)];
+    EXPECT_EQ(better.metric, "elapsed");
+    EXPECT_EQ(worse.metric, "task-clock");
+    EXPECT_EQ(find(output, 1, 2, "page-faults")->verdict, Verdict::equivalent);
+}
+
+TEST(Failures, AreComparedByFishersTest) {
+    Input input = two_arms();
+    input.look = 4;
+    input.arms[0].boots = input.arms[1].boots = 32;
+    input.arms[1].failed = 8;
+    fill(input, 0, 32, 1, [](int b, int a, int) { return 100 * std::exp(.01 * noise(b, a)); });
+    const auto output = analyse(input);
+    ASSERT_EQ(output.failures.size(), 1U);
+    ASSERT_TRUE(output.failures[0].p.has_value());
+    EXPECT_LT(*output.failures[0].p, .01);
+    EXPECT_TRUE(mentions(output.warnings, "failed boots: 8 of 32 with change, 0 of 32 with base"));
+}
+
+TEST(Failures, AnArmThatNeverBootsIsToldApartFromNoData) {
+    Input input = two_arms();
+    input.look = 4;
+    input.arms[0].boots = input.arms[1].boots = 32;
+    input.arms[1].failed = 32;
+    fill(input, 0, 32, 1, [](int b, int a, int) { return 100 * std::exp(.01 * noise(b, a)); });
+    std::erase_if(input.observations, [](const Observation& o) { return o.arm == 1; });
+    const auto output = analyse(input);
+    const auto& c = primary_of(output, 1);
+    EXPECT_EQ(c.n, 0);
+    EXPECT_FALSE(c.estimate.has_value());
+    EXPECT_NE(c.reason.find("no block has values of both arms"), std::string::npos) << c.reason;
+    EXPECT_EQ(output.verdict, Verdict::inconclusive);
+    EXPECT_TRUE(output.decided);
+    EXPECT_LT(*output.failures[0].p, 1e-10);
+}
+
+TEST(Baselines, EachArmIsJudgedAgainstItsOwn) {
+    Input input = two_arms();
+    input.arms.push_back({"base 2", -1, false, 0, 0});
+    input.arms.push_back({"change 2", 2, false, 0, 0});
+    input.look = 4;
+    const double level[] = {0, .1, .5, .5};
+    fill(input, 0, 32, 1, [&](int b, int a, int) { return 100 * std::exp(level[a] + .01 * noise(b, a)); });
+    const auto output = analyse(input);
+    ASSERT_EQ(output.comparisons.size(), 2U);
+    EXPECT_NEAR(primary_of(output, 1).estimate->value, 1.105, .01);
+    EXPECT_NEAR(primary_of(output, 3).estimate->value, 1, .01);
+}
+
+TEST(Components, FindTheSpreadsThatWerePutIn) {
+    Input input = two_arms();
+    input.look = 0;
+    input.design.looks = {400};
+    fill(input, 0, 400, 6, [&](int b, int a, int i) {
+        return 100 * std::exp(.03 * noise(b, 99) + .02 * noise(b, a) +
+                              .01 * noise(b, a, static_cast<std::uint64_t>(50 + i)) - .004 * i);
+    });
+    const auto output = analyse(input, 8e9, 1e9);
+    ASSERT_EQ(output.components.size(), 1U);
+    const auto& c = output.components[0];
+    EXPECT_NEAR(std::sqrt(c.block), .03, .003);
+    EXPECT_NEAR(std::sqrt(c.boot), .02, .0015);
+    EXPECT_NEAR(std::sqrt(c.iteration), .01, .0004);
+    EXPECT_NEAR(c.trend, -.004, .0004);
+    EXPECT_EQ(c.best_iterations, 1);  // sqrt(8 x .25) = 1.4
+    EXPECT_TRUE(mentions(output.warnings, "the runs of a boot have a trend, -0.4"));
+}
+
+TEST(Components, WarnWhenArmsChangeOtherwiseWithinABoot) {
+    Input input = two_arms();
+    input.look = 2;
+    fill(input, 0, 16, 5, [&](int b, int a, int i) {
+        return 100 * std::exp(.005 * noise(b, a, static_cast<std::uint64_t>(50 + i)) - (a == 1 ? .03 * i : 0));
+    });
+    EXPECT_TRUE(mentions(analyse(input).warnings, "the runs of a boot change otherwise in change than in base"));
+}
+
+TEST(Unpaired, WelchAndMannWhitneyWhereThereAreNoBlocks) {
+    Input input = two_arms();
+    input.design.paired = false;
+    input.design.looks = {};
+    const double gob_old[] = {3069, 3075, 3069, 3067, 3207, 3064, 3064, 3058, 3059, 3062};
+    const double gob_new[] = {3075, 3065, 3059, 3065, 3060, 3081, 3186, 3135, 3087, 3062};
+    for (int i = 0; i < 10; ++i) input.observations.push_back({i + 1, 0, 0, 0, gob_old[i]});
+    for (int i = 0; i < 10; ++i) input.observations.push_back({i + 101, 1, 0, 0, gob_new[i]});
+    const auto output = analyse(input);
+    const auto& c = primary_of(output, 1);
+    EXPECT_EQ(c.n, 10);
+    expect_relative(*c.p_rank, .4461018857);
+    EXPECT_EQ(c.verdict, Verdict::equivalent) << c.reason;
+    EXPECT_TRUE(mentions(output.warnings, "not paired in blocks"));
+    EXPECT_FALSE(mentions(output.warnings, "has no values in"));
+}
+
+}  // namespace
+}  // namespace kab::stats
