@@ -50,6 +50,7 @@ class App {
 
   private:
     void end(const std::string& why, int code);
+    void end_soon(const std::string& why, int code);
     void watch_idle();
     void watch_signals();
 
@@ -63,7 +64,7 @@ class App {
     Coordinator coordinator_;
     api::ApiServer server_;
     asio::signal_set signals_;
-    asio::steady_timer idle_;
+    asio::steady_timer idle_, last_words_;
     std::chrono::steady_clock::time_point busy_until_ = std::chrono::steady_clock::now();
     bool ending_ = false;
     int code_ = 0;
@@ -78,7 +79,7 @@ App::App(const AppOptions& options, Programs programs, std::unique_ptr<store::St
       builder_(io_.get_executor(), programs_.build, options.paths.state / "scratch"),
       host_(io_.get_executor(), programs_.host),
       coordinator_({io_.get_executor(), &clock_, options.paths, writer_.get(), &builder_, &host_, programs_.agent_hash,
-                    true, [this](const Error& error) { end(error.text(), 3); }}),
+                    true, [this](const Error& error) { end_soon(error.text(), 3); }}),
       server_(
           io_, coordinator_, *reader_,
           {options.socket,
@@ -86,7 +87,8 @@ App::App(const AppOptions& options, Programs programs, std::unique_ptr<store::St
            {KAB_VERSION, options.paths.state.string(), options.is_private, [this] { end("asked to shut down", 0); }},
            {}}),
       signals_(io_, SIGTERM, SIGINT),
-      idle_(io_) {}
+      idle_(io_),
+      last_words_(io_) {}
 
 Status App::start() {
     watch_signals();
@@ -113,7 +115,17 @@ void App::end(const std::string& why, int code) {
     coordinator_.stop();
     signals_.cancel();
     idle_.cancel();
+    last_words_.cancel();
     io_.stop();
+}
+
+/// After a fault: the answers under way, which say what went wrong, still go out.
+void App::end_soon(const std::string& why, int code) {
+    code_ = code;
+    last_words_.expires_after(std::chrono::milliseconds(500));
+    last_words_.async_wait([this, why, code](const boost::system::error_code& error) {
+        if (!error) end(why, code);
+    });
 }
 
 void App::watch_signals() {

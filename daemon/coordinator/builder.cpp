@@ -20,12 +20,24 @@ struct ProcessBuilder::Job : std::enable_shared_from_this<Job> {
     std::function<void(Result<Json>)> done;
     Result<Json> result = fail(Fault::internal, "kab-build ended without a result");
     Fault stopped = Fault::internal;  ///< why we killed it, if we did
-    bool eof = false, exited = false;
+    bool eof = false, exited = false, waiting = false;
+    Nanoseconds limit{0};
 
+    void start_clock();
     void read();
     void line(const std::string& json);
     void finish();
 };
+
+void ProcessBuilder::Job::start_clock() {
+    if (limit <= Nanoseconds::zero()) return;
+    timer.expires_after(limit);
+    timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+        if (error || !self->child) return;
+        self->stopped = Fault::timeout;
+        self->child->kill();
+    });
+}
 
 void ProcessBuilder::Job::read() {
     child->out()->async_read_some(
@@ -50,6 +62,14 @@ void ProcessBuilder::Job::line(const std::string& json) {
     }
     const auto type = message->value("type", "");
     if (type == "progress") {
+        const bool waits = message->value("step", "") == "waiting";
+        if (waits != waiting) {
+            waiting = waits;
+            if (waits)
+                timer.cancel();
+            else
+                start_clock();
+        }
         if (progress)
             progress(message->value("step", ""), message->value("done", std::int64_t{0}),
                      message->value("total", std::int64_t{0}));
@@ -115,20 +135,14 @@ void ProcessBuilder::start(const std::string& verb, const Json& request, Nanosec
         job->exited = true;
         job->finish();
     });
-    if (limit > Nanoseconds::zero()) {
-        job->timer.expires_after(limit);
-        job->timer.async_wait([job](const boost::system::error_code& error) {
-            if (error || !job->child) return;
-            job->stopped = Fault::timeout;
-            job->child->kill();
-        });
-    }
+    job->limit = limit;
+    job->start_clock();
     job->read();
 }
 
-void ProcessBuilder::freeze(const kernel::Request& request, Progress progress,
+void ProcessBuilder::freeze(const kernel::Request& request, Nanoseconds limit, Progress progress,
                             std::function<void(Result<kernel::Frozen>)> done) {
-    start("freeze", kernel::to_json(request), Nanoseconds::zero(), std::move(progress),
+    start("freeze", kernel::to_json(request), limit, std::move(progress),
           [done = std::move(done)](Result<Json> result) {
               if (!result) return done(pass(result));
               done(kernel::frozen_from_json(result->value("frozen", Json::object())));

@@ -15,7 +15,8 @@ class Builder {
   public:
     virtual ~Builder() = default;
     using Progress = kernel::Progress;
-    virtual void freeze(const kernel::Request& request, Progress progress,
+    /// `limit` does not run while the builder waits for the machine (step "waiting").
+    virtual void freeze(const kernel::Request& request, Nanoseconds limit, Progress progress,
                         std::function<void(Result<kernel::Frozen>)> done) = 0;
     virtual void build(const kernel::Frozen& frozen, Nanoseconds limit, Progress progress,
                        std::function<void(Result<kernel::Built>)> done) = 0;
@@ -28,7 +29,7 @@ class ProcessBuilder final : public Builder {
     /// `program`: path of kab-build; `scratch`: directory for request files.
     ProcessBuilder(boost::asio::any_io_executor executor, fs::path program, fs::path scratch);
     ~ProcessBuilder() override;
-    void freeze(const kernel::Request& request, Progress progress,
+    void freeze(const kernel::Request& request, Nanoseconds limit, Progress progress,
                 std::function<void(Result<kernel::Frozen>)> done) override;
     void build(const kernel::Frozen& frozen, Nanoseconds limit, Progress progress,
                std::function<void(Result<kernel::Built>)> done) override;

@@ -45,7 +45,7 @@ void fill_built(store::KernelRow& row, const kernel::Built& built) {
 }
 
 /// Runs on the analysis thread, with a connection of its own.
-Result<LookResult> take_look(const fs::path& database, const std::string& evaluation, int look) {
+Result<LookResult> take_look(const fs::path& database, const std::string& evaluation, int look) try {
     auto store = store::Store::open(database, store::Store::Mode::read_only);
     if (!store) return pass(store);
     auto input = report::gather_analysis(**store, evaluation, look);
@@ -57,6 +57,9 @@ Result<LookResult> take_look(const fs::path& database, const std::string& evalua
     result.sentence = output.sentence;
     result.decided = output.decided;
     return result;
+} catch (const std::exception& e) {
+    // Boost.Math and the standard library throw; a look that fails must not take the daemon with it.
+    return fail(Fault::internal, "{}", e.what());
 }
 
 }  // namespace
@@ -65,7 +68,12 @@ void Coordinator::handle(const core::Event& event, const ExtraWrite& extra) {
     if (stopped_) return;
     const auto new_uid = [this] { return uids_.next(); };
     auto step = core::step(state_, event, parts_.clock->wall(), new_uid);
-    if (!commit(step.transitions, extra)) return;
+    for (const auto& transition : step.transitions)
+        if (const auto* ended = std::get_if<core::FinishAttempt>(&transition)) attach_console(ended->uid);
+    const bool committed = commit(step.transitions, extra);
+    for (const auto& transition : step.transitions)
+        if (const auto* ended = std::get_if<core::FinishAttempt>(&transition)) reports_.erase(ended->uid);
+    if (!committed) return;
     for (const auto& command : step.commands) {
         std::visit([this](const auto& one) { carry_out(one); }, command);
         if (stopped_) return;
@@ -94,8 +102,37 @@ bool Coordinator::commit(const std::vector<core::Transition>& transitions, const
 void Coordinator::fatal(const Error& error) {
     if (stopped_) return;
     spdlog::critical("the database cannot be written, kabd ends: {}", error.text());
+    fatal_ = error;
     stop();
     parts_.on_fatal(error);
+}
+
+bool Coordinator::store_report(const std::string& attempt, const ExtraWrite& write) {
+    if (stopped_) return false;
+    const auto status = parts_.store->write(write);
+    if (status) return true;
+    const auto fault = status.error().fault;
+    if (fault == Fault::io || fault == Fault::timeout || fault == Fault::internal) {
+        fatal(status.error());
+        return false;
+    }
+    spdlog::error("attempt {}: {}", attempt, status.error().text());
+    parts_.host->cancel(attempt);
+    return false;
+}
+
+/// Whatever became of an attempt, the console it wrote is kept with it.
+void Coordinator::attach_console(const std::string& attempt) {
+    auto& end = reports_[attempt].end;
+    std::error_code ignored;
+    for (const auto& folder : fs::directory_iterator(parts_.paths.artifacts(), ignored)) {
+        const auto console = folder.path() / (attempt + ".console");
+        const auto size = fs::file_size(console, ignored);
+        if (ignored) continue;
+        end.console_path = (folder.path().filename() / console.filename()).string();
+        end.console_bytes = static_cast<std::int64_t>(size);
+        if (auto hash = sha256_file(console)) end.console_sha256 = *hash;
+    }
 }
 
 void Coordinator::report_progress(const ProgressEvent& event) {
@@ -125,16 +162,18 @@ void Coordinator::freeze_next(const std::string& uid, std::size_t arm, std::vect
     if (evaluation == nullptr) return handle(core::FreezeFinished{uid, false, "gone"});
     const auto& plan = evaluation->plan;
     if (arm == plan.experiment.arms.size()) {
-        const auto write = [&](store::Writer& writer) -> Status {
-            for (std::size_t i = 0; i < plan.arms.size(); ++i) {
-                const auto& row = done[static_cast<std::size_t>(plan.arms[i].kernel_of)];
-                if (auto set = writer.set_arm_kernel(uid, plan.arms[i].name, row); !set) return set;
+        // By value: stepping the core may move or drop evaluations before this is written.
+        const auto write = [this, uid, arms = plan.arms, done](store::Writer& writer) -> Status {
+            for (std::size_t i = 0; i < arms.size(); ++i) {
+                const auto& row = done[static_cast<std::size_t>(arms[i].kernel_of)];
+                if (auto set = writer.set_arm_kernel(uid, arms[i].name, row); !set) return set;
                 kernels_[uid][static_cast<int>(i)] = row;
             }
             return {};
         };
-        inputs_.remove(uid);
-        return handle(core::FreezeFinished{uid, true, {}}, write);
+        handle(core::FreezeFinished{uid, true, {}}, write);
+        if (!stopped_) inputs_.remove(uid);  // not before the commit: a restart would freeze again
+        return;
     }
     const auto& spec = plan.experiment.arms[arm];
     ProgressEvent event;
@@ -150,13 +189,14 @@ void Coordinator::freeze_next(const std::string& uid, std::size_t arm, std::vect
         report_progress(now);
     };
     parts_.builder->freeze(
-        inputs_.request(uid, spec.kernel), progress,
+        inputs_.request(uid, spec.kernel), plan.experiment.limits.build, progress,
         [this, uid, arm, done = std::move(done), name = spec.name,
          alive = alive_](Result<kernel::Frozen> frozen) mutable {
             if (!*alive) return;
             if (!frozen) {
-                inputs_.remove(uid);
-                return handle(core::FreezeFinished{uid, false, "arm " + name + ": " + frozen.error().text()});
+                handle(core::FreezeFinished{uid, false, "arm " + name + ": " + frozen.error().text()});
+                if (!stopped_) inputs_.remove(uid);
+                return;
             }
             done.push_back(kernel_row(*frozen));
             freeze_next(uid, arm + 1, std::move(done));
@@ -245,12 +285,49 @@ void Coordinator::carry_out(const core::Dispatch& command) {
         });
         return;
     }
-    pace_.dispatched(command.attempt, parts_.clock->wall());
+    if (parts_.machine_lock) {
+        lock_queue_.emplace(fmt::format("measuring for evaluation {}", command.evaluation));
+        waiting_attempt_ = command.attempt;
+        waiting_since_ = parts_.clock->wall();
+    }
+    boot_when_alone(command.evaluation, request);
+}
+
+void Coordinator::boot_when_alone(const std::string& evaluation, const msg::BootRequest& request) {
+    if (lock_queue_) {
+        auto lock = lock_queue_->poll();
+        if (!lock) return give_up_lock(request.attempt, msg::Outcome::infra_error, lock.error().text());
+        if (!*lock) {
+            boot_progress({request.attempt, "waiting", 0, 0});
+            lock_timer_.expires_after(std::chrono::milliseconds(100));
+            lock_timer_.async_wait([this, evaluation, request, alive = alive_](const boost::system::error_code& error) {
+                if (!error && *alive && waiting_attempt_ == request.attempt) boot_when_alone(evaluation, request);
+            });
+            return;
+        }
+        lock_ = std::move(**lock);
+        lock_queue_.reset();
+        waiting_attempt_.clear();
+        handle(core::Waited{evaluation, parts_.clock->wall() - waiting_since_});
+    }
+    pace_.dispatched(request.attempt, parts_.clock->wall());
     parts_.host->boot(request);
 }
 
+/// The attempt ends before the host ever heard of it.
+void Coordinator::give_up_lock(const std::string& attempt, msg::Outcome outcome, const std::string& detail) {
+    lock_queue_.reset();
+    waiting_attempt_.clear();
+    asio::post(parts_.executor, [this, attempt, outcome, detail, alive = alive_] {
+        if (*alive) handle(core::AttemptFinished{attempt, outcome, detail});
+    });
+}
+
 void Coordinator::carry_out(const core::CancelAttempt& command) {
-    parts_.host->cancel(command.attempt);
+    if (waiting_attempt_ == command.attempt)
+        give_up_lock(command.attempt, msg::Outcome::cancelled, "cancelled before it was booted");
+    else
+        parts_.host->cancel(command.attempt);
 }
 
 // ---- looks ----
@@ -266,6 +343,9 @@ void Coordinator::carry_out(const core::Analyse& command) {
 }
 
 void Coordinator::analysed(const std::string& evaluation, int look, const Result<LookResult>& result) {
+    // Cancelled meanwhile: what the look found is not written onto an evaluation that has ended.
+    const auto* present = find(evaluation);
+    if (present == nullptr || present->status != core::EvaluationStatus::running) return;
     if (!result) return handle(core::LookFinished{evaluation, false, false, "analysis: " + result.error().text()});
     const auto write = [&](store::Writer& writer) -> Status {
         if (auto added = writer.add_comparisons(evaluation, look, result->rows); !added) return added;

@@ -29,19 +29,36 @@ Status Coordinator::start() {
     auto rows = parts_.store->unfinished_evaluations();
     if (!rows) return pass(rows);
     for (const auto& row : *rows) {
-        auto tree = parts_.store->tree(row.uid);
-        if (!tree) return pass(tree);
-        auto evaluation = restore_evaluation(*tree);
-        if (!evaluation) return pass(evaluation);
-        auto kernels = parts_.store->kernels_of(row.uid);
-        if (!kernels) return pass(kernels);
-        for (std::size_t i = 0; i < kernels->size() && kernels->size() == tree->arms.size(); ++i)
-            kernels_[row.uid][static_cast<int>(i)] = (*kernels)[i];
-        spdlog::info("evaluation {} ({}) is taken up again: {}", row.uid, row.experiment, row.status);
-        state_.evaluations.push_back(std::move(*evaluation));
+        const auto taken = take_up(row);
+        if (taken) continue;
+        // One that this version cannot go on with must not keep all others from being run.
+        spdlog::error("evaluation {} cannot be taken up: {}", row.uid, taken.error().text());
+        const auto at = parts_.clock->wall().time_since_epoch().count();
+        const auto detail = "cannot be taken up again, run it anew: " + taken.error().text();
+        auto closed = parts_.store->write(
+            [&](store::Writer& writer) { return writer.set_evaluation(row.uid, row.status, "failed", detail, at); });
+        if (!closed) return closed;
     }
+    std::vector<std::string> uids;
+    for (const auto& evaluation : state_.evaluations) uids.push_back(evaluation.uid);
+    inputs_.sweep(uids);
     handle(core::Restarted{});
-    if (!stopped_) parts_.host->start(*this);
+    if (fatal_) return tl::unexpected(*fatal_);
+    parts_.host->start(*this);
+    return {};
+}
+
+Status Coordinator::take_up(const store::EvaluationRow& row) {
+    auto tree = parts_.store->tree(row.uid);
+    if (!tree) return pass(tree);
+    auto evaluation = restore_evaluation(*tree);
+    if (!evaluation) return pass(evaluation);
+    auto kernels = parts_.store->kernels_of(row.uid);
+    if (!kernels) return pass(kernels);
+    for (std::size_t i = 0; i < kernels->size() && kernels->size() == tree->arms.size(); ++i)
+        kernels_[row.uid][static_cast<int>(i)] = (*kernels)[i];
+    spdlog::info("evaluation {} ({}) is taken up again: {}", row.uid, row.experiment, row.status);
+    state_.evaluations.push_back(std::move(*evaluation));
     return {};
 }
 
@@ -51,12 +68,16 @@ void Coordinator::stop() {
     *alive_ = false;
     deadline_.cancel();
     lock_timer_.cancel();
+    lock_queue_.reset();
+    waiting_attempt_.clear();
     parts_.host->stop();
+    lock_.reset();
     parts_.builder->stop();
     pool_->join();
 }
 
 Result<std::string> Coordinator::submit(const Submission& submission) {
+    if (fatal_) return tl::unexpected(*fatal_);
     if (stopped_) return fail(Fault::conflict, "the daemon is stopping");
     if (!submission.idempotency_key.empty()) {
         auto known = parts_.store->evaluation_of_key(submission.idempotency_key);
@@ -80,7 +101,7 @@ Result<std::string> Coordinator::submit(const Submission& submission) {
     const auto uid = evaluation.uid;
     const auto now = parts_.clock->wall().time_since_epoch().count();
     handle(event, [&](store::Writer& writer) { return writer.add_evaluation(row, now); });
-    if (stopped_) return fail(Fault::io, "the evaluation could not be stored; see kabd's log");
+    if (fatal_) return tl::unexpected(*fatal_);
     return uid;
 }
 
@@ -180,7 +201,7 @@ void Coordinator::boot_hello(const msg::BootHello& hello) {
                            {"agent", agent.build}};
     const store::AttemptHello row{dump_json(environment), hello.accel,    hello.accel_reason,
                                   hello.machine,          hello.emulator, hello.channel};
-    commit({}, [&](store::Writer& writer) { return writer.set_attempt_hello(hello.attempt, row); });
+    store_report(hello.attempt, [&](store::Writer& writer) { return writer.set_attempt_hello(hello.attempt, row); });
 }
 
 void Coordinator::run_finished(const msg::RunFinished& run) {
@@ -203,7 +224,7 @@ void Coordinator::run_finished(const msg::RunFinished& run) {
     row.counted = !order->counters.empty();
     row.started_ns = run.started_ns;
     for (const auto& s : run.samples) row.samples.push_back({s.metric, s.value, s.reason, s.enabled_ns, s.running_ns});
-    if (commit({}, [&](store::Writer& writer) { return writer.add_run(run.attempt, row); }))
+    if (store_report(run.attempt, [&](store::Writer& writer) { return writer.add_run(run.attempt, row); }))
         parts_.host->acknowledge(run.attempt, run.seq);
 }
 
@@ -221,13 +242,6 @@ void Coordinator::boot_finished(const msg::BootFinished& finished) {
     core::Boot* boot = nullptr;
     auto* evaluation = find_by_attempt(finished.attempt, boot);
     if (evaluation != nullptr) {
-        const auto relative = fs::path(evaluation->uid) / (finished.attempt + ".console");
-        const auto console = parts_.paths.artifacts() / relative;
-        std::error_code ignored;
-        if (fs::exists(console, ignored)) {
-            end.console_path = relative.string();
-            if (auto hash = sha256_file(console)) end.console_sha256 = *hash;
-        }
         const auto time = pace_.finished(finished.attempt, parts_.clock->wall());
         if (finished.outcome == msg::Outcome::ok) pace_.boot_took(evaluation->uid, boot->arm, time);
     }

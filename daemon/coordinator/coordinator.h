@@ -89,7 +89,12 @@ class Coordinator final : public Service, public HostListener {
     void carry_out(const core::Analyse& command);
     void freeze_next(const std::string& evaluation, std::size_t arm, std::vector<store::KernelRow> done);
     void analysed(const std::string& evaluation, int look, const Result<LookResult>& result);
-    void boot_when_alone(const msg::BootRequest& request);
+    void boot_when_alone(const std::string& evaluation, const msg::BootRequest& request);
+    /// Writes what a guest or host sent. Data the store refuses is its fault and ends the attempt; a store that
+    /// cannot write is ours and ends the daemon.
+    bool store_report(const std::string& attempt, const ExtraWrite& write);
+    void attach_console(const std::string& attempt);
+    Status take_up(const store::EvaluationRow& row);
     void give_up_lock(const std::string& attempt, msg::Outcome outcome, const std::string& detail);
     void arm_timer();
     void report_progress(const ProgressEvent& event);
@@ -112,6 +117,8 @@ class Coordinator final : public Service, public HostListener {
     std::optional<MachineLockQueue> lock_queue_;  ///< waiting to be alone on this machine
     boost::asio::steady_timer lock_timer_;
     std::string waiting_attempt_;  ///< the attempt that waits for the lock
+    WallTime waiting_since_;
+    std::optional<Error> fatal_;
     std::optional<boost::asio::thread_pool> pool_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
     bool stopped_ = false;

@@ -1,5 +1,7 @@
 #include "daemon/coordinator/inputs.h"
 
+#include <algorithm>
+
 #include "common/digest/sha256.h"
 
 namespace kab {
@@ -65,6 +67,16 @@ kernel::Request Inputs::request(const std::string& evaluation, const KernelSpec&
     for (const auto& path : spec.config) request.config.push_back(place(evaluation, path).string());
     for (const auto& path : spec.patches) request.patches.push_back(place(evaluation, path).string());
     return request;
+}
+
+void Inputs::sweep(const std::vector<std::string>& evaluations) const {
+    std::error_code ignored;  // what cannot be removed now is tried again at the next start
+    fs::remove_all(blobs_, ignored);
+    for (const auto& entry : fs::directory_iterator(frozen_, ignored)) {
+        const auto uid = entry.path().filename().string();
+        if (std::find(evaluations.begin(), evaluations.end(), uid) == evaluations.end())
+            fs::remove_all(entry.path(), ignored);
+    }
 }
 
 void Inputs::remove(const std::string& evaluation) const {

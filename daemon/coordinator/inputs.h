@@ -31,6 +31,9 @@ class Inputs {
     /// The request for one arm's kernel, its files replaced by the private copies.
     kernel::Request request(const std::string& evaluation, const KernelSpec& spec) const;
 
+    /// Removes blobs and copies that belong to none of `evaluations`. Call while nothing is being uploaded.
+    void sweep(const std::vector<std::string>& evaluations) const;
+
     /// After freezing the copies are not needed: their text is part of the frozen kernels.
     void remove(const std::string& evaluation) const;
 

@@ -67,7 +67,10 @@ Result<core::Boot> restore_boot(const store::EvaluationTree& tree, const store::
         if (attempt.boot_id != row.id) continue;
         ++boot.attempts;
         if (attempt.status == "dispatched") boot.open_attempt = attempt.uid;
-        if (attempt.outcome == msg::to_string(msg::Outcome::infra_error) && !attempt.lost) ++boot.infra_errors;
+        if (attempt.lost)
+            ++boot.lost;
+        else if (attempt.outcome == msg::to_string(msg::Outcome::infra_error))
+            ++boot.infra_errors;
     }
     return boot;
 }
@@ -89,6 +92,8 @@ Result<core::Evaluation> restore_evaluation(const store::EvaluationTree& tree) {
     evaluation.uid = row.uid;
     evaluation.status = *status;
     evaluation.plan = make_plan(*experiment, row.seed);
+    if (canonical_text(evaluation.plan) != row.plan_text)
+        return fail(Fault::conflict, "its plan was made by another version of kab");
     evaluation.looks_done = static_cast<int>(row.looks_done);
     if (row.started_at) evaluation.started = wall(*row.started_at);
     if (auto arms = restore_arms(tree, evaluation); !arms) return pass(arms);

@@ -4,11 +4,13 @@
 #include <boost/asio/write.hpp>
 #include <chrono>
 
+#include "common/units.h"
+
 namespace kab {
 namespace asio = boost::asio;
 
 LocalHost::LocalHost(asio::any_io_executor executor, fs::path program)
-    : executor_(executor), program_(std::move(program)), restart_(executor) {}
+    : executor_(executor), program_(std::move(program)), restart_(executor), patience_(executor) {}
 
 LocalHost::~LocalHost() {
     stop();
@@ -23,7 +25,17 @@ void LocalHost::stop() {
     listener_ = nullptr;
     ++life_;
     restart_.cancel();
+    patience_.cancel();
     child_.reset();
+}
+
+/// If `what` has not come by then, kab-host hangs: it is killed, and with it what it started.
+void LocalHost::expect(Nanoseconds within, const std::string& what) {
+    patience_.expires_after(within);
+    patience_.async_wait([this, life = life_, within, what](const boost::system::error_code& error) {
+        if (error || life != life_) return;
+        lost(fmt::format("kab-host did not send {} within {}", what, format_duration(within)));
+    });
 }
 
 void LocalHost::spawn() {
@@ -45,6 +57,7 @@ void LocalHost::spawn() {
     hello.role = "kabd";
     hello.build = KAB_VERSION;
     send(hello);
+    expect(std::chrono::seconds(60), "its hello");
     read_more();
 }
 
@@ -83,7 +96,7 @@ Status LocalHost::handle_hello(const msg::Hello& hello) {
                     hello.major, hello.minor, msg::protocol_major, msg::protocol_minor);
     }
     up_ = true;
-    failures_ = 0;
+    patience_.cancel();
     listener_->host_up(hello);
     return {};
 }
@@ -98,7 +111,7 @@ Status LocalHost::handle(const msg::Message& message) {
     else if (const auto* run = std::get_if<msg::RunFinished>(&message))
         listener_->run_finished(*run);
     else if (const auto* finished = std::get_if<msg::BootFinished>(&message))
-        listener_->boot_finished(*finished);
+        boot_ended(*finished);
     else
         return fail(Fault::protocol, "a message that only kabd may send");
     return {};
@@ -106,10 +119,21 @@ Status LocalHost::handle(const msg::Message& message) {
 
 void LocalHost::boot(const msg::BootRequest& request) {
     send(request);
+    // kab-host has deadlines of its own; this is for a kab-host that hangs itself.
+    const auto runs = static_cast<std::int64_t>(request.plan.runs.size());
+    const Nanoseconds most(request.boot_limit_ns + runs * request.run_limit_ns);
+    expect(most + std::chrono::minutes(1), "the end of a boot");
+}
+
+void LocalHost::boot_ended(const msg::BootFinished& finished) {
+    patience_.cancel();
+    failures_ = 0;  // it works: the next loss is again repaired at once
+    listener_->boot_finished(finished);
 }
 
 void LocalHost::cancel(const std::string& attempt) {
     send(msg::CancelBoot{attempt});
+    expect(std::chrono::seconds(30), "the end of a cancelled boot");
 }
 
 void LocalHost::acknowledge(const std::string& attempt, std::int64_t seq) {
@@ -140,6 +164,7 @@ void LocalHost::write_more() {
 void LocalHost::lost(const std::string& detail) {
     ++life_;
     const auto life = life_;
+    patience_.cancel();
     child_.reset();
     // At once the first time, then 1, 2, 4 ... 60 seconds.
     const auto pause = failures_ == 0 ? 0 : std::min(60, 1 << std::min(failures_ - 1, 6));

@@ -29,6 +29,7 @@ class LocalHost final : public Host {
     void read_more();
     void received(std::size_t size);
     Status handle(const msg::Message& message);
+    void boot_ended(const msg::BootFinished& finished);
     Status handle_hello(const msg::Hello& hello);
     void send(const msg::Message& message);
     void write_more();
@@ -42,7 +43,10 @@ class LocalHost final : public Host {
     std::array<char, 65536> buffer_{};
     std::deque<std::string> outbox_;
     bool writing_ = false, up_ = false;
+    void expect(Nanoseconds within, const std::string& what);
+
     boost::asio::steady_timer restart_;
+    boost::asio::steady_timer patience_;  ///< how long kab-host may take for what is expected next
     int failures_ = 0;
     std::uint64_t life_ = 0;  ///< counts children, so that a late callback of an old one is ignored
 };

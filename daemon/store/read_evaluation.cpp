@@ -175,10 +175,14 @@ Result<std::vector<EvaluationRow>> Store::evaluations(int limit) const {
 }
 
 Result<std::vector<EvaluationRow>> Store::unfinished_evaluations() const {
-    auto query =
-        impl_->database->statement("list unfinished evaluations", "SELECT " KAB_EVALUATION_COLUMNS
-                                                                  "WHERE evaluation.finished_at IS NULL "
-                                                                  "ORDER BY evaluation.created_at, evaluation.id");
+    auto query = impl_->database->statement("list unfinished evaluations",
+                                            "SELECT " KAB_EVALUATION_COLUMNS
+                                            "WHERE evaluation.finished_at IS NULL OR EXISTS (SELECT 1 "
+                                            "FROM attempt JOIN boot ON boot.id = attempt.boot_id "
+                                            "JOIN block ON block.id = boot.block_id "
+                                            "WHERE block.evaluation_id = evaluation.id AND "
+                                            "attempt.status = 'dispatched') "
+                                            "ORDER BY evaluation.created_at, evaluation.id");
     return collect<EvaluationRow>(query, read_evaluation);
 }
 

@@ -73,7 +73,7 @@ Status Writer::set_evaluation(const std::string& uid, const std::string& from, c
     if (ended(to)) finished = at;
     auto update = database.statement("set the evaluation's status",
                                      "UPDATE evaluation SET status = ?3, detail = ?4, finished_at = ?5, "
-                                     "started_at = CASE WHEN ?3 IN ('freezing', 'building', 'running') THEN "
+                                     "started_at = CASE WHEN ?3 IN ('building', 'running') THEN "
                                      "coalesce(started_at, ?6) ELSE started_at END "
                                      "WHERE uid = ?1 AND status = ?2");
     const auto changed = update.bind(uid, from, to, detail, finished, at).change();
@@ -111,13 +111,13 @@ Status Writer::set_arm(const std::string& evaluation, const std::string& arm, co
 
 Status Writer::set_arm_kernel(const std::string& evaluation, const std::string& arm, const KernelRow& kernel) {
     auto& database = *impl_.database;
-    auto insert = database.statement(
-        "add the kernel",
-        "INSERT INTO kernel (key, origin, base_commit, tree, release, config_hash, toolchain, patches, frozen) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING");
+    auto insert = database.statement("add the kernel",
+                                     "INSERT INTO kernel (key, origin, base_commit, tree, release, config_hash, "
+                                     "toolchain, patches, frozen, modules) "
+                                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING");
     insert.bind(kernel.key, kernel.origin, kernel.base_commit, kernel.tree, kernel.release, kernel.config_hash,
                 kernel.toolchain, kernel.patches.empty() ? "[]" : kernel.patches,
-                kernel.frozen.empty() ? "{}" : kernel.frozen);
+                kernel.frozen.empty() ? "{}" : kernel.frozen, kernel.modules);
     if (auto done = insert.run(); !done) return done;
     auto update = database.statement("give the arm its kernel",
                                      "UPDATE arm SET kernel_id = (SELECT id FROM kernel WHERE key = ?3) "

@@ -125,7 +125,8 @@ class FakeBuilder final : public Builder {
     FakeBuilder(boost::asio::io_context& io, fs::path image) : io_(io), image_(std::move(image)) {}
     ~FakeBuilder() override { *alive_ = false; }
 
-    void freeze(const kernel::Request& request, Progress, std::function<void(Result<kernel::Frozen>)> done) override {
+    void freeze(const kernel::Request& request, Nanoseconds, Progress,
+                std::function<void(Result<kernel::Frozen>)> done) override {
         boost::asio::post(io_, [alive = alive_, request, done] {
             if (!*alive) return;
             kernel::Frozen frozen;

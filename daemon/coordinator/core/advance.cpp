@@ -54,9 +54,7 @@ void Machine::advance_building(Evaluation& evaluation) {
         command(Build{evaluation.uid, static_cast<int>(i)});
         return;
     }
-    check_comparable(evaluation);
-    if (evaluation.status == EvaluationStatus::building)
-        set(evaluation, EvaluationStatus::running, "all kernels are built");
+    set(evaluation, EvaluationStatus::running, "all kernels are built");
 }
 
 void Machine::advance_running(Evaluation& evaluation) {
@@ -106,6 +104,9 @@ void Machine::dispatch_next(Evaluation& evaluation) {
     if (!state_.host_up || !state_.host_attempt.empty()) return;
     for (auto& boot : evaluation.block->boots) {
         if (boot.status != BootStatus::pending) continue;
+        if (boot.not_before > now_) return;  // the order of the block stays
+        if (!evaluation.block->dispatched) evaluation.block->started = now_;
+        evaluation.block->dispatched = true;
         const std::string attempt = new_uid_();
         boot.open_attempt = attempt;
         ++boot.attempts;

@@ -22,6 +22,8 @@ void Machine::on(const Restarted&) {
     state_.host_attempt.clear();
     state_.builder.clear();
     for (auto& evaluation : state_.evaluations) {
+        // The time in which there was no coordinator does not count.
+        if (evaluation.started) evaluation.started = now_;
         // What was under way in the previous life is asked for again.
         if (evaluation.status == EvaluationStatus::freezing)
             set(evaluation, EvaluationStatus::queued, "the coordinator was restarted");
@@ -29,6 +31,7 @@ void Machine::on(const Restarted&) {
             if (evaluation.arms[arm].status == ArmStatus::building)
                 set(evaluation, static_cast<int>(arm), ArmStatus::pending, "the coordinator was restarted");
         if (!evaluation.block) continue;
+        evaluation.block->dispatched = false;
         for (auto& boot : evaluation.block->boots) {
             if (boot.open_attempt.empty()) continue;
             AttemptFinished lost{boot.open_attempt, msg::Outcome::infra_error, "lost with the coordinator"};
@@ -50,7 +53,13 @@ void Machine::on(const BuildFinished& event) {
     if (state_.builder == event.evaluation) state_.builder.clear();
     auto* evaluation = find(event.evaluation);
     if (evaluation == nullptr || evaluation->status != EvaluationStatus::building) return;
-    set(*evaluation, event.arm, event.ok ? ArmStatus::ready : ArmStatus::failed, event.detail);
+    const auto& arms = evaluation->plan.arms;
+    const int kernel = arms[static_cast<std::size_t>(event.arm)].kernel_of;
+    // The control arm boots the same kernel: what holds for one holds for the other.
+    for (std::size_t i = 0; i < arms.size(); ++i)
+        if (arms[i].kernel_of == kernel)
+            set(*evaluation, static_cast<int>(i), event.ok ? ArmStatus::ready : ArmStatus::failed, event.detail);
+    check_comparable(*evaluation);
 }
 
 void Machine::on(const AttemptFinished& event) {
@@ -61,11 +70,17 @@ void Machine::on(const AttemptFinished& event) {
 }
 
 void Machine::on(const HostUp&) {
+    if (!state_.host_up && state_.host_lost_at > WallTime()) {
+        for (auto& evaluation : state_.evaluations)
+            if (evaluation.block) evaluation.block->started += now_ - state_.host_lost_at;
+    }
     state_.host_up = true;
 }
 
 void Machine::on(const HostLost& event) {
+    if (state_.host_up) state_.host_lost_at = now_;
     state_.host_up = false;
+    state_.host_trouble = event.detail;
     if (state_.host_attempt.empty()) return;
     on(AttemptFinished{state_.host_attempt, msg::Outcome::infra_error, event.detail});
 }
@@ -78,7 +93,10 @@ void Machine::on(const LookFinished& event) {
     if (!event.ok) return end(*evaluation, EvaluationStatus::failed, event.detail);
     ++evaluation->looks_done;
     const bool cap = evaluation->looks_done >= static_cast<int>(evaluation->plan.looks.size());
-    if (event.decided || cap) end(*evaluation, EvaluationStatus::done, event.detail);
+    if (!event.decided && !cap) return;
+    // An arm that keeps failing is a regression, whatever the looks at the others found.
+    if (keeps_failing(*evaluation)) out_.transitions.emplace_back(SetVerdict{evaluation->uid, "regressed"});
+    end(*evaluation, EvaluationStatus::done, event.detail);
 }
 
 void Machine::on(const CancelRequested& event) {
@@ -87,15 +105,21 @@ void Machine::on(const CancelRequested& event) {
     end(*evaluation, EvaluationStatus::cancelled, "cancelled by request");
 }
 
+void Machine::on(const Waited& event) {
+    auto* evaluation = find(event.evaluation);
+    if (evaluation != nullptr && evaluation->block) evaluation->block->started += event.time;
+}
+
 void Machine::on(const Tick&) {
     for (auto& evaluation : state_.evaluations) {
-        if (evaluation.status != EvaluationStatus::running) continue;
+        if (evaluation.status != EvaluationStatus::running && evaluation.status != EvaluationStatus::building) continue;
         const auto& limits = evaluation.plan.experiment.limits;
         if (evaluation.started && now_ >= *evaluation.started + limits.evaluation) {
             end(evaluation, EvaluationStatus::failed,
-                fmt::format("limits.evaluation was reached after {} blocks", evaluation.blocks_complete));
+                fmt::format("limits.evaluation was reached after {} blocks{}", evaluation.blocks_complete,
+                            state_.host_up ? "" : "; there is no host: " + state_.host_trouble));
         } else if (evaluation.block && evaluation.block->status == BlockStatus::running &&
-                   now_ >= evaluation.block->started + limits.block) {
+                   evaluation.block->dispatched && state_.host_up && now_ >= evaluation.block->started + limits.block) {
             repeat_block(evaluation, "interrupted: limits.block was reached");
         }
     }
@@ -117,12 +141,15 @@ void Machine::attempt_ended(Evaluation& evaluation, Boot& boot, const AttemptFin
             break;
         case msg::Outcome::infra_error:
         case msg::Outcome::cancelled:
-            if (lost) return set(boot, BootStatus::pending, {}, event.detail);
-            if (++boot.infra_errors < max_infra_errors) return set(boot, BootStatus::pending, {}, event.detail);
+            if (lost ? ++boot.lost < max_lost : ++boot.infra_errors < max_infra_errors) {
+                // 1, 2, 4, 8 ... seconds: what is missing (memory, quiet) may come back.
+                if (!lost) boot.not_before = now_ + std::chrono::seconds(1 << std::min(boot.infra_errors - 1, 6));
+                return set(boot, BootStatus::pending, {}, event.detail);
+            }
             set(boot, BootStatus::done, to_string(event.outcome), event.detail);
             end(evaluation, EvaluationStatus::failed,
                 fmt::format("{} attempts at one boot failed for want of infrastructure; the last: {}",
-                            boot.infra_errors, event.detail));
+                            lost ? boot.lost : boot.infra_errors, event.detail));
             break;
         case msg::Outcome::boot_failure:
         case msg::Outcome::kernel_crash:
@@ -148,26 +175,46 @@ void Machine::stop_arm(Evaluation& evaluation, int arm, const std::string& detai
     check_comparable(evaluation);
 }
 
+namespace {
+
+ArmStatus status_of(const Evaluation& evaluation, const std::string& arm) {
+    const auto& arms = evaluation.plan.arms;
+    for (std::size_t i = 0; i < arms.size(); ++i)
+        if (arms[i].name == arm) return evaluation.arms[i].status;
+    return ArmStatus::failed;
+}
+
+bool usable(ArmStatus status) {
+    return status != ArmStatus::failed && status != ArmStatus::stopped;
+}
+
+}  // namespace
+
+/// A treatment was stopped for failing where its baseline does not.
+bool Machine::keeps_failing(const Evaluation& evaluation) const {
+    const auto& arms = evaluation.plan.arms;
+    for (std::size_t i = 0; i < arms.size(); ++i) {
+        const bool treatment = !arms[i].control && !arms[i].against.empty();
+        if (treatment && evaluation.arms[i].status == ArmStatus::stopped &&
+            status_of(evaluation, arms[i].against) == ArmStatus::ready)
+            return true;
+    }
+    return false;
+}
+
 void Machine::check_comparable(Evaluation& evaluation) {
     const auto& arms = evaluation.plan.arms;
-    const auto status_of = [&](const std::string& name) {
-        for (std::size_t i = 0; i < arms.size(); ++i)
-            if (arms[i].name == name) return evaluation.arms[i].status;
-        return ArmStatus::failed;
-    };
-    bool crashing = false;
     std::string names;
     for (std::size_t i = 0; i < arms.size(); ++i) {
         if (arms[i].control) continue;
-        const auto status = evaluation.arms[i].status;
-        if (status != ArmStatus::ready) names += (names.empty() ? "" : ", ") + arms[i].name;
-        if (arms[i].against.empty() || status_of(arms[i].against) != ArmStatus::ready) continue;
-        if (status == ArmStatus::ready) return;  // something is left to compare
-        crashing = crashing || status == ArmStatus::stopped;
+        const bool here = usable(evaluation.arms[i].status);
+        if (!here) names += (names.empty() ? "" : ", ") + arms[i].name;
+        if (here && !arms[i].against.empty() && usable(status_of(evaluation, arms[i].against))) return;
     }
     // A treatment that keeps failing where its baseline does not is an answer; everything else is not.
-    if (crashing) out_.transitions.emplace_back(SetVerdict{evaluation.uid, "regressed"});
-    end(evaluation, crashing ? EvaluationStatus::done : EvaluationStatus::failed,
+    const bool answer = keeps_failing(evaluation);
+    if (answer) out_.transitions.emplace_back(SetVerdict{evaluation.uid, "regressed"});
+    end(evaluation, answer ? EvaluationStatus::done : EvaluationStatus::failed,
         "nothing is left to compare; stopped or failed: " + names);
 }
 

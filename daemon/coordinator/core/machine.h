@@ -18,6 +18,7 @@ class Machine {
     void on(const HostLost& event);
     void on(const LookFinished& event);
     void on(const CancelRequested& event);
+    void on(const Waited& event);
     void on(const Tick& event);
 
     /// Starts whatever can be started now.
@@ -37,6 +38,7 @@ class Machine {
     void boot_failed(Evaluation& evaluation, Boot& boot, const AttemptFinished& event);
     void attempt_ended(Evaluation& evaluation, Boot& boot, const AttemptFinished& event, bool lost);
     void stop_arm(Evaluation& evaluation, int arm, const std::string& detail);
+    bool keeps_failing(const Evaluation& evaluation) const;
     void check_comparable(Evaluation& evaluation);
     void end(Evaluation& evaluation, EvaluationStatus status, const std::string& detail);
 

@@ -12,6 +12,8 @@ namespace kab::core {
 
 /// Attempts at one boot that may end in infra-error before the evaluation fails.
 inline constexpr int max_infra_errors = 6;
+/// Times one boot may be lost with its coordinator (a crash loop of ours must end, too).
+inline constexpr int max_lost = 25;
 /// Boots of one arm that may end in a kernel fault one after the other before the arm is stopped.
 inline constexpr int max_failures_in_a_row = 3;
 /// Times one block may be booted whole before the evaluation fails.
@@ -37,14 +39,17 @@ struct Boot {
     int position = 0;
     BootStatus status = BootStatus::pending;
     int attempts = 0;          ///< made so far
-    int infra_errors = 0;      ///< of those, counted against the bound
+    int infra_errors = 0;      ///< of those, counted against max_infra_errors
+    int lost = 0;              ///< of those, counted against max_lost
+    WallTime not_before;       ///< a pause after an infra error
     std::string open_attempt;  ///< uid; empty when none is under way
 };
 
 struct Block {
     int number = 0, repetition = 1;
     BlockStatus status = BlockStatus::running;
-    WallTime started;
+    WallTime started;         ///< of its first dispatch; moved on by the time in which nothing could run
+    bool dispatched = false;  ///< in this life
     std::vector<Boot> boots;
 };
 
@@ -58,12 +63,14 @@ struct Evaluation {
     int blocks_complete = 0;
     int looks_done = 0;
     bool analysing = false;
-    std::optional<WallTime> started;  ///< when it left the queue
+    std::optional<WallTime> started;  ///< when building began, or this coordinator took it up again
 };
 
 struct State {
     std::vector<Evaluation> evaluations;  ///< unfinished, oldest first
     bool host_up = false;
+    WallTime host_lost_at;
+    std::string host_trouble;  ///< why the host was lost last
     std::string host_attempt;  ///< what the host is busy with; empty when free
     std::string builder;       ///< uid of the evaluation that kab-build works for; empty when free
 };

@@ -63,10 +63,12 @@ std::optional<WallTime> next_deadline(const State& state) {
     };
     for (const auto& evaluation : state.evaluations) {
         const auto& limits = evaluation.plan.experiment.limits;
-        if (evaluation.status != EvaluationStatus::running) continue;
+        if (evaluation.status != EvaluationStatus::running && evaluation.status != EvaluationStatus::building) continue;
         if (evaluation.started) sooner(*evaluation.started + limits.evaluation);
-        if (evaluation.block && evaluation.block->status == BlockStatus::running)
-            sooner(evaluation.block->started + limits.block);
+        if (!evaluation.block || evaluation.block->status != BlockStatus::running || !state.host_up) continue;
+        if (evaluation.block->dispatched) sooner(evaluation.block->started + limits.block);
+        for (const auto& boot : evaluation.block->boots)
+            if (boot.status == BootStatus::pending && boot.not_before > WallTime()) sooner(boot.not_before);
     }
     return next;
 }

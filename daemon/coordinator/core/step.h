@@ -50,11 +50,16 @@ struct LookFinished {
 struct CancelRequested {
     std::string evaluation;
 };
+/// The boot that was dispatched had to wait that long until this machine was free.
+struct Waited {
+    std::string evaluation;
+    Nanoseconds time{0};
+};
 /// Time passed: deadlines are looked at.
 struct Tick {};
 
 using Event = std::variant<Submitted, Restarted, FreezeFinished, BuildFinished, AttemptFinished, HostUp, HostLost,
-                           LookFinished, CancelRequested, Tick>;
+                           LookFinished, CancelRequested, Waited, Tick>;
 
 // ---- transitions: what the store must record, in order ----
 struct SetEvaluation {
