@@ -164,6 +164,7 @@ void fields(A& a, M& m) {
     a("hello_ns", m.hello_ns);
     a("work_ns", m.work_ns);
     a("teardown_ns", m.teardown_ns);
+    a.maybe("false_starts", m.false_starts);
     a("console_bytes", m.console_bytes);
     a.maybe("console", m.console);
 }

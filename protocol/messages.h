@@ -162,6 +162,8 @@ struct BootFinished {
     std::int64_t hello_ns = 0;     ///< emulator started to hello; 0 if it never came
     std::int64_t work_ns = 0;      ///< hello to done
     std::int64_t teardown_ns = 0;  ///< done to emulator gone and all cleaned up
+    /// Times that the emulator was started anew, before anything of the guest counted, as its timers did not work.
+    std::int64_t false_starts = 0;
     std::int64_t console_bytes = 0;
     std::vector<ConsoleEvent> console;
 };

@@ -39,6 +39,7 @@ std::string last_line(const std::string& text) {
 
 void Boot::cancel() {
     if (phase_ == Phase::finished) return;
+    false_start_ = false;
     facts_.cancelled = true;
     for (const auto& channel : channels_) channel->socket->close();
     end(Nanoseconds(0));
@@ -54,6 +55,12 @@ void Boot::acknowledge(std::int64_t seq) {
 
 void Boot::receive_console(std::string_view bytes) {
     scanner_.push(bytes);
+    const bool untimely = phase_ == Phase::starting && prepared_->plan.accel == "tcg" && !scanner_.timer_line().empty();
+    if (untimely && !false_start_ && false_starts_ < most_false_starts && emulator_ && !emulator_gone_) {
+        false_start_ = true;
+        limit_.cancel();
+        return emulator_->kill();
+    }
     if (scanner_.fatal() && facts_.console_fault.empty()) {
         facts_.console_fault = scanner_.fatal_line();
         end(patience_with_panic);
@@ -65,7 +72,7 @@ void Boot::receive_console(std::string_view bytes) {
 }
 
 void Boot::receive_agent(const std::shared_ptr<Channel>& channel, std::string_view bytes) {
-    if (speaking_ && speaking_ != channel) return;
+    if (false_start_ || (speaking_ && speaking_ != channel)) return;
     channel->dialog.push(bytes);
     relay(channel);
 }
@@ -122,6 +129,7 @@ void Boot::handle(msg::AgentHello hello) {
     const bool slow_timers = !facts_.high_resolution_timers && !scanner_.timer_line().empty();
     if (slow_timers || !facts_.plan_mismatch.empty()) return end(Nanoseconds(0));
     phase_ = Phase::running;
+    ease_vcpus();
     speaking_->socket->send(frame(msg::encode(request_.plan)));
     arm(request_.run_limit_ns, facts_.run_limit_passed);
     progress("running");
@@ -184,10 +192,10 @@ void Boot::emulator_ended(const Result<ExitStatus>& status) {
     limit_.cancel();
     if (!status) {
         facts_.host_failure = status.error().text();
-    } else if (!ended_by_us_) {
+    } else if (!ended_by_us_ && !false_start_) {
         facts_.emulator = *status;
     }
-    if (phase_ < Phase::ending) {
+    if (phase_ < Phase::ending && !false_start_) {
         ending_since_ = now();
         phase_ = Phase::ending;
     }
@@ -197,11 +205,13 @@ void Boot::emulator_ended(const Result<ExitStatus>& status) {
 }
 
 void Boot::finish_if_all_ended() {
-    if (phase_ != Phase::ending || !emulator_gone_ || !errors_read_) return;
+    const bool again = phase_ == Phase::starting && false_start_;
+    if ((phase_ != Phase::ending && !again) || !emulator_gone_ || !errors_read_) return;
     if (!control_->closed()) return;
     for (const auto& channel : channels_) {
         if (!channel->socket->closed()) return;
     }
+    if (again) return start_again();
     finish();
 }
 
@@ -225,6 +235,7 @@ void Boot::finish() {
     report.outcome = verdict.outcome;
     report.detail = std::move(verdict.detail);
     report.runs = facts_.runs_finished;
+    report.false_starts = false_starts_;
     if (started_ != SteadyTime()) report.setup_ns = (started_ - requested_).count();
     if (facts_.hello) {
         report.hello_ns = (greeted_ - started_).count();

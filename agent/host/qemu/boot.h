@@ -18,11 +18,16 @@ namespace kab::qemu {
 /// At most this many RunFinished may be unacknowledged; then the agent is not listened to.
 inline constexpr std::int64_t most_unacknowledged = 256;
 
+inline constexpr int most_false_starts = 8;
+
 /// Lives on one event loop, by callbacks: prepares, starts QEMU, relays, watches deadlines, and ends when
 /// QEMU is gone and all it wrote has been read. Nothing is left after `finished`: no process, no file but
 /// the console. Destroying it at any time kills QEMU.
 ///
 ///   starting --hello--> running --done, error, deadline, crash, cancel--> ending --all ended--> finished
+///      ^ |
+///      +-+ a false start: under emulation on a busy machine the guest's timers fail their calibration half a
+///          second into the boot; then QEMU is started anew, most_false_starts times at most
 class Boot : public std::enable_shared_from_this<Boot> {
   public:
     using Send = std::function<void(const msg::Message&)>;
@@ -53,6 +58,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
     Status open_sockets();
     Status spawn_emulator();
     void pin_vcpus();
+    void ease_vcpus();
     void read_emulator_errors();
 
     // boot.cpp
@@ -65,6 +71,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
     void end(Nanoseconds patience);
     void emulator_ended(const Result<ExitStatus>& status);
     void finish_if_all_ended();
+    void start_again();
     void finish();
     void progress(const char* phase);
 
@@ -79,6 +86,8 @@ class Boot : public std::enable_shared_from_this<Boot> {
 
     std::unique_ptr<ChildProcess> emulator_;
     bool emulator_gone_ = false, errors_read_ = false, ended_by_us_ = false;
+    bool false_start_ = false;  ///< this emulator is to be replaced by another
+    int false_starts_ = 0;
     Capture errors_{16384};
     std::array<char, 4096> error_buffer_{};
 

@@ -1,4 +1,6 @@
 // The first part of a boot: from the request to a running QEMU.
+#include <sys/resource.h>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 
@@ -15,9 +17,9 @@ namespace {
 constexpr Nanoseconds default_boot_limit = std::chrono::seconds(60);
 constexpr Nanoseconds default_run_limit = std::chrono::minutes(5);
 
-/// Where it is allowed, other work on this machine gives way: it would be noise in what is measured, and a
-/// preempted virtual CPU spoils the kernel's calibration of its timers.
-constexpr int emulator_nice = -10;
+/// Where it is allowed, other work on this machine gives way: it would be noise in what is measured, and QEMU's
+/// thread for timers must be in time for the kernel to trust them. Once the guest is up its CPUs leave more to others.
+constexpr int emulator_nice = -20, vcpu_nice = -10;
 
 SteadyTime now() {
     return SystemClock().steady();
@@ -123,6 +125,16 @@ void Boot::pin_vcpus() {
     });
 }
 
+void Boot::ease_vcpus() {
+    qmp_->query_vcpu_threads([](const std::vector<int>& threads) {
+        for (const int thread : threads) {
+            const auto id = static_cast<id_t>(thread);
+            // As with pinning: a refusal is no failure. Without the right to a negative value there is nothing to ease.
+            if (::getpriority(PRIO_PROCESS, id) < vcpu_nice) (void)::setpriority(PRIO_PROCESS, id, vcpu_nice);
+        }
+    });
+}
+
 Status Boot::spawn_emulator() {
     ProcessSpec spec;
     spec.program = emulator_program_;
@@ -149,6 +161,33 @@ void Boot::read_emulator_errors() {
                                           self->errors_read_ = true;
                                           self->finish_if_all_ended();
                                       });
+}
+
+void Boot::start_again() {
+    false_start_ = emulator_gone_ = errors_read_ = false;
+    ++false_starts_;
+    console_->close();
+    control_->close();
+    channels_.clear();
+    qmp_.reset();
+    emulator_.reset();
+    errors_ = Capture(16384);
+    scanner_ = ConsoleScanner();
+    facts_.shutdown_reason.clear();
+    const BootFiles& files = prepared_->files;
+    for (const auto& path : {files.port_socket, files.serial_socket, files.control_socket}) {
+        std::error_code ignored;
+        fs::remove(path, ignored);
+    }
+    auto started = open_console();
+    if (started) started = open_sockets();
+    if (started) started = spawn_emulator();
+    if (started) return;
+    facts_.host_failure = started.error().text();
+    emulator_gone_ = errors_read_ = true;
+    phase_ = Phase::ending;
+    ending_since_ = now();
+    finish();
 }
 
 }  // namespace kab::qemu
