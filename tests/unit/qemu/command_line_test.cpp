@@ -1,0 +1,139 @@
+#include "agent/host/qemu/command_line.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+namespace kab::qemu {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::Not;
+
+Accelerators machine(bool kvm) {
+    Accelerators found;
+    found.emulator = {"/usr/bin/qemu-system-x86_64", "QEMU emulator version 7.2.22"};
+    found.kvm = {kvm, kvm ? "" : "/dev/kvm: No such file or directory"};
+    found.tsc_khz = 2596152;
+    return found;
+}
+
+KernelImage lean_vmlinux() {
+    return {KernelImage::Kind::vmlinux, "6.1.192", true, true};
+}
+KernelImage bzimage() {
+    return {KernelImage::Kind::bzimage, "6.1.0-57-amd64", false, false};
+}
+
+msg::BootRequest request() {
+    msg::BootRequest made;
+    made.attempt = "01ABC";
+    made.kernel = "/k/vmlinux";
+    made.cpus = 2;
+    made.memory_bytes = 512LL << 20;
+    return made;
+}
+
+BootFiles files() {
+    return {"/k/vmlinux", "/t/initramfs", "/a,b/console", "/t/port", "/t/serial", "/t/control"};
+}
+
+/// The argument behind `option`; the n-th of them.
+std::string argument(const BootPlan& plan, const std::string& option, int n = 0) {
+    auto at = plan.arguments.begin();
+    for (;; ++at) {
+        at = std::find(at, plan.arguments.end(), option);
+        if (at == plan.arguments.end()) return "(absent)";
+        if (n-- == 0) return *(at + 1);
+    }
+}
+
+TEST(CommandLine, a_lean_vmlinux_under_emulation) {
+    const auto plan = plan_boot(request(), lean_vmlinux(), machine(false), files());
+    ASSERT_TRUE(plan) << plan.error().text();
+    EXPECT_EQ(plan->accel, "tcg");
+    EXPECT_EQ(plan->machine, "microvm");
+    EXPECT_EQ(plan->channel, "virtio");
+    EXPECT_EQ(argument(*plan, "-machine"), "microvm,acpi=off");
+    EXPECT_EQ(argument(*plan, "-accel"), "tcg,thread=multi");
+    EXPECT_EQ(argument(*plan, "-cpu"), "max");
+    EXPECT_EQ(argument(*plan, "-smp"), "2");
+    EXPECT_EQ(argument(*plan, "-m"), "512");
+    EXPECT_EQ(argument(*plan, "-chardev"), "file,id=console,path=/a,,b/console") << "commas are doubled";
+    EXPECT_EQ(argument(*plan, "-device"), "virtio-serial-device");
+    EXPECT_EQ(argument(*plan, "-device", 1), "virtserialport,chardev=agent,name=kab.agent");
+    EXPECT_THAT(argument(*plan, "-sandbox"), HasSubstr("spawn=deny"));
+    EXPECT_THAT(plan->arguments, IsSupersetOf({"-nodefaults", "-no-user-config", "-no-reboot"}));
+    EXPECT_EQ(plan->kernel_command_line,
+              "console=ttyS0 panic=-1 oops=panic reboot=t tsc=reliable tsc_early_khz=2596152 kab.channel=virtio");
+    EXPECT_EQ(plan->clocksources, std::vector<std::string>{"tsc"});
+    EXPECT_EQ(plan->cpus, 2);
+}
+
+TEST(CommandLine, kvm_needs_no_help_with_the_clock) {
+    const auto plan = plan_boot(request(), lean_vmlinux(), machine(true), files());
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->accel, "kvm");
+    EXPECT_EQ(argument(*plan, "-cpu"), "host");
+    EXPECT_THAT(plan->kernel_command_line, Not(HasSubstr("tsc_early_khz")));
+    EXPECT_EQ(plan->clocksources, (std::vector<std::string>{"tsc", "kvm-clock"}));
+}
+
+TEST(CommandLine, a_bzimage_gets_a_q35_and_a_second_serial_line) {
+    auto plan = plan_boot(request(), bzimage(), machine(false), files());
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->machine, "q35");
+    EXPECT_EQ(plan->channel, "ttyS1");
+    EXPECT_EQ(argument(*plan, "-serial", 0), "chardev:console");
+    EXPECT_EQ(argument(*plan, "-serial", 1), "chardev:second");
+    EXPECT_EQ(argument(*plan, "-device"), "virtio-serial-pci");
+    EXPECT_THAT(plan->kernel_command_line, HasSubstr("kab.channel=ttyS1"));
+    auto with_modules = request();
+    with_modules.modules = "/lib/modules/6.1.0-57-amd64";
+    plan = plan_boot(with_modules, bzimage(), machine(false), files());
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->channel, "virtio");
+}
+
+TEST(CommandLine, the_experiments_words_come_last_and_decide) {
+    auto asked = request();
+    asked.command_line = "nokaslr clocksource=hpet clocksource=jiffies nr_cpus=1";
+    auto plan = plan_boot(asked, lean_vmlinux(), machine(false), files());
+    ASSERT_TRUE(plan);
+    EXPECT_TRUE(plan->kernel_command_line.ends_with(" nokaslr clocksource=hpet clocksource=jiffies nr_cpus=1"));
+    EXPECT_EQ(plan->clocksources, std::vector<std::string>{"jiffies"});
+    EXPECT_EQ(plan->cpus, 0);
+    asked.command_line = "tsc=unstable";
+    plan = plan_boot(asked, lean_vmlinux(), machine(false), files());
+    ASSERT_TRUE(plan);
+    EXPECT_TRUE(plan->clocksources.empty());
+}
+
+TEST(CommandLine, what_cannot_be_is_refused) {
+    auto asked = request();
+    asked.accel = "kvm";
+    auto plan = plan_boot(asked, lean_vmlinux(), machine(false), files());
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(plan.error().fault, Fault::infra);
+    EXPECT_EQ(plan.error().message, "KVM is asked for, but /dev/kvm: No such file or directory");
+    asked = request();
+    asked.machine = "microvm";
+    plan = plan_boot(asked, bzimage(), machine(false), files());
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(plan.error().fault, Fault::spec);
+    asked = request();
+    asked.command_line = std::string(2000, 'x');
+    plan = plan_boot(asked, lean_vmlinux(), machine(false), files());
+    ASSERT_FALSE(plan);
+    EXPECT_THAT(plan.error().message, HasSubstr("2047"));
+    asked = request();
+    asked.cpus = 0;
+    EXPECT_FALSE(plan_boot(asked, lean_vmlinux(), machine(false), files()));
+    asked = request();
+    asked.accel = "hvf";
+    EXPECT_FALSE(plan_boot(asked, lean_vmlinux(), machine(false), files()));
+}
+
+}  // namespace
+}  // namespace kab::qemu
