@@ -46,11 +46,14 @@ std::shared_ptr<Boot> Boot::start(const asio::any_io_executor& executor, const A
     // On the loop, so that `finished` never comes before start() has returned.
     asio::post(executor, [boot, accelerators] {
         boot->progress("starting");
-        auto started = boot->prepare(accelerators);
-        if (started) started = boot->spawn_emulator();
-        if (started) return;
-        const bool request_is_wrong = started.error().fault == Fault::spec || started.error().fault == Fault::not_found;
-        (request_is_wrong ? boot->facts_.request_failure : boot->facts_.host_failure) = started.error().text();
+        if (!boot->facts_.cancelled) {
+            auto started = boot->prepare(accelerators);
+            if (started) started = boot->spawn_emulator();
+            if (started) return;
+            const Error& error = started.error();
+            const bool request_is_wrong = error.fault == Fault::spec || error.fault == Fault::not_found;
+            (request_is_wrong ? boot->facts_.request_failure : boot->facts_.host_failure) = error.text();
+        }
         boot->emulator_gone_ = boot->errors_read_ = true;
         boot->ending_since_ = now();
         boot->finish();

@@ -1,0 +1,113 @@
+"""Real kernels under kab-host: a lean one as kab builds it, and Debian's own by both of its channels."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from host_client import Host
+
+MEBIBYTE = 1 << 20
+
+
+def lean_kernel():
+    """KAB_TEST_KERNEL, or the newest vmlinux in kab's cache (evaluation_test builds some)."""
+    if "KAB_TEST_KERNEL" in os.environ:
+        return pathlib.Path(os.environ["KAB_TEST_KERNEL"])
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kab"
+    cache = pathlib.Path(os.environ.get("KAB_CACHE_DIR", cache))
+    found = sorted(cache.glob("kernels/*/vmlinux"), key=lambda path: path.stat().st_mtime)
+    if not found:
+        raise unittest.SkipTest("no kernel in the cache, and KAB_TEST_KERNEL is not set")
+    return found[-1]
+
+
+def debian_kernel(folder):
+    """(vmlinuz, directory of modules) of Debian's current kernel, unpacked from its package, not installed."""
+    depends = subprocess.run(["apt-cache", "depends", "linux-image-amd64"], capture_output=True, text=True)
+    packages = [line.split()[-1] for line in depends.stdout.splitlines() if "Depends: linux-image-" in line]
+    if not packages:
+        raise unittest.SkipTest("apt does not know linux-image-amd64 (apt-get update?)")
+    # As root, apt's own user may not write into our directory; apt-get then says so and downloads as root.
+    got = subprocess.run(["apt-get", "download", packages[0]], cwd=folder, capture_output=True, text=True)
+    if got.returncode != 0:
+        raise unittest.SkipTest(f"cannot download {packages[0]}: {got.stderr.strip().splitlines()[-1:]}")
+    archive = next(pathlib.Path(folder).glob("*.deb"))
+    subprocess.run(["dpkg", "-x", archive, "root"], cwd=folder, check=True)
+    archive.unlink()
+    root = pathlib.Path(folder) / "root"
+    return next(root.glob("boot/vmlinuz-*")), root
+
+
+class LeanKernel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.kernel = lean_kernel()
+
+    def test_boots_and_works(self):
+        with Host() as host:
+            finished, messages = host.boot(self.kernel, runs=3, cpus=2, memory_bytes=256 * MEBIBYTE)
+            self.assertEqual(finished["outcome"], "ok", finished)
+            said = next(m for m in messages if m["type"] == "boot-hello")
+            self.assertEqual((said["machine"], said["channel"]), ("microvm", "virtio"))
+            agent = said["agent"]
+            self.assertEqual(agent["cpus"], 2)
+            self.assertTrue(agent["high_resolution_timers"])
+            self.assertIn(agent["clocksource"], ("tsc", "tsc-early", "kvm-clock"))
+            runs = [m for m in messages if m["type"] == "run-finished"]
+            self.assertEqual([m["seq"] for m in runs], [1, 2, 3])
+            for run in runs:
+                elapsed = next(s for s in run["samples"] if s["metric"] == "elapsed")
+                self.assertGreater(elapsed["value"], 0)
+            console = host.console.read_text(errors="replace")
+            self.assertIn("Linux version", console)
+            self.assertIn("Restarting system", console, "the console is whole, up to the end")
+            self.assertEqual(finished.get("console", []), [])
+            if not finished.get("false_starts"):
+                self.assertLess(finished["setup_ns"] + finished["teardown_ns"], 300e6)
+
+    def test_a_panic_is_the_kernels_fault(self):
+        with Host() as host:
+            finished, _ = host.boot(self.kernel, command_line="rdinit=/none", memory_bytes=128 * MEBIBYTE)
+            self.assertEqual(finished["outcome"], "kernel-crash", finished)
+            self.assertTrue(finished["detail"].startswith("Kernel panic - not syncing: "), finished["detail"])
+            self.assertEqual([event["kind"] for event in finished["console"]], ["panic"])
+
+    def test_an_emulator_killed_while_it_works(self):
+        with Host() as host:
+            host.request(self.kernel, runs=5, memory_bytes=256 * MEBIBYTE)
+            host.until("run-finished")
+            os.kill(host.emulator(), signal.SIGKILL)
+            finished = host.until("boot-finished")[-1]
+            self.assertEqual(finished["outcome"], "infra-error")
+            self.assertGreaterEqual(finished["runs"], 1)
+
+
+class DebianKernel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="kab-debian-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.kernel, cls.modules = debian_kernel(folder.name)
+
+    def boot(self, **options):
+        with Host() as host:
+            finished, messages = host.boot(self.kernel, runs=1, memory_bytes=512 * MEBIBYTE, boot_limit_ns=180 * 10**9, **options)
+            self.assertEqual(finished["outcome"], "ok", finished)
+            return next(m for m in messages if m["type"] == "boot-hello")
+
+    def test_speaks_over_virtio_from_its_modules(self):
+        said = self.boot(modules=str(self.modules))
+        self.assertEqual((said["machine"], said["channel"]), ("q35", "virtio"))
+        self.assertIn("-amd64", said["agent"]["release"])
+
+    def test_speaks_over_the_second_serial_line_without(self):
+        said = self.boot()
+        self.assertEqual((said["machine"], said["channel"]), ("q35", "ttyS1"))
+        self.assertTrue(said["agent"]["high_resolution_timers"])
+
+
+if __name__ == "__main__":
+    unittest.main()

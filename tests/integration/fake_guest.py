@@ -1,0 +1,89 @@
+"""Guests of a few dozen bytes that say on their serial lines what a test wants said.
+
+An ELF file with a PVH entry, as QEMU starts it on a q35: 32-bit code that writes texts to ttyS0 (the console) and
+ttyS1 (the agent's channel), waits for an answer there, and then resets or hangs.
+"""
+
+import json
+import struct
+
+BASE = 0x100000
+CODE = 0x1000
+CONSOLE, AGENT = 0x3F8, 0x2F8
+
+
+def message(**fields):
+    payload = json.dumps(fields).encode()
+    return struct.pack("<I", len(payload)) + payload
+
+
+def hello(**changes):
+    fields = {"type": "agent-hello", "major": 1, "minor": 0, "build": "fake", "clocksource": "tsc", "cpus": 1,
+              "high_resolution_timers": True, **changes}
+    return say(AGENT, message(**fields))
+
+
+def run(seq, **metrics):
+    samples = [{"metric": name, "value": value} for name, value in metrics.items()]
+    return say(AGENT, message(type="run-started", seq=seq)
+               + message(type="run-finished", seq=seq, started_ns=seq, samples=samples))
+
+
+def started(seq):
+    return say(AGENT, message(type="run-started", seq=seq))
+
+
+def done(runs):
+    return say(AGENT, message(type="agent-done", runs=runs))
+
+
+def error(seq, text):
+    return say(AGENT, message(type="agent-error", seq=seq, message=text))
+
+
+def say(port, text):
+    return ("say", port, text if isinstance(text, bytes) else text.encode())
+
+
+def console(text):
+    return say(CONSOLE, text)
+
+
+AWAIT_PLAN = ("await", AGENT)  # at least its first byte
+RESET = ("reset",)
+HANG = ("hang",)
+
+
+def _code(step, address):
+    if step[0] == "say":
+        _, port, text = step
+        return (b"\xbe" + struct.pack("<I", address)            # mov esi, text
+                + b"\xb9" + struct.pack("<I", len(text))        # mov ecx, length
+                + b"\x66\xba" + struct.pack("<H", port + 5)     # again: mov dx, line status
+                + b"\xec\xa8\x20\x74\xfb"                       # wait until the transmitter is empty
+                + b"\x66\xba" + struct.pack("<H", port)         # mov dx, data
+                + b"\xac\xee\xe2\xef")                          # lodsb; out dx, al; loop again
+    if step[0] == "await":
+        return b"\x66\xba" + struct.pack("<H", step[1] + 5) + b"\xec\xa8\x01\x74\xfb"  # wait until there is input
+    if step[0] == "reset":
+        return b"\xb0\x06\x66\xba" + struct.pack("<H", 0xCF9) + b"\xee\xf4\xeb\xfd"
+    return b"\xf4\xeb\xfd"  # hlt for ever
+
+
+def build(*steps):
+    """The ELF file of a guest that takes these steps."""
+    size = 1 + sum(len(_code(step, 0)) for step in steps)
+    code, texts = b"\xfc", b""
+    for step in steps:
+        code += _code(step, BASE + CODE + size + len(texts))
+        if step[0] == "say":
+            texts += step[2]
+    body = code + texts
+    note = struct.pack("<III", 4, 8, 18) + b"Xen\0" + struct.pack("<Q", BASE + CODE)
+    at = 64 + 2 * 56
+    total = CODE + len(body)
+    header = b"\x7fELF\x02\x01\x01" + b"\0" * 9 + struct.pack(
+        "<HHIQQQIHHHHHH", 2, 62, 1, BASE + CODE, 64, 0, 0, 64, 56, 2, 0, 0, 0)
+    load = struct.pack("<IIQQQQQQ", 1, 7, 0, BASE, BASE, total, total, 0x1000)
+    notes = struct.pack("<IIQQQQQQ", 4, 4, at, BASE + at, BASE + at, len(note), len(note), 4)
+    return (header + load + notes + note).ljust(CODE, b"\0") + body
