@@ -33,7 +33,10 @@ class Follower {
             auto detail = ask();
             if (!detail) return detail;
             if (detail->evaluation.ended()) return detail;
-            if (after_ < 0) after_ = detail->last_seq;
+            if (after_ < 0) {
+                after_ = detail->last_seq;
+                view_.note(detail->evaluation.status);
+            }
             if (detail->evaluation.progress) view_.show(*detail->evaluation.progress, Steady::now());
             if (auto watched = watch(); !watched) return pass(watched);
         }

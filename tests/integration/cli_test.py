@@ -62,10 +62,16 @@ class Case(unittest.TestCase):
         return process
 
     def wait_for_line(self, process, text):
+        timer = threading.Timer(60, process.kill)
+        timer.start()
+        seen = []
         for line in process.stderr:
+            seen.append(line)
             if text in line:
+                timer.cancel()
                 return line
-        self.fail(f"kab ended without saying '{text}'")
+        timer.cancel()
+        self.fail(f"kab did not say '{text}' but {seen}")
 
     def write(self, name, text):
         path = self.dir / name
