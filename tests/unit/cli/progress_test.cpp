@@ -1,0 +1,145 @@
+#include "cli/progress.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/command.h"
+#include "common/files.h"
+
+namespace kab::cli {
+namespace {
+
+using std::chrono::seconds;
+
+api::Progress building(std::int64_t done) {
+    api::Progress progress{"U", "build", "change", "compile"};
+    progress.done = done;
+    progress.total = 760;
+    progress.left_ns = std::chrono::nanoseconds(seconds(200)).count();
+    return progress;
+}
+
+api::Progress booting(std::int64_t block, std::int64_t boot) {
+    api::Progress progress{"U", "boot", "base", "running", 3, 4};
+    progress.block = block;
+    progress.blocks = 6;
+    progress.boot = boot;
+    progress.boots = 18;
+    return progress;
+}
+
+/// A view that writes to a file, and what it wrote.
+class ViewTest : public ::testing::Test {
+  protected:
+    void SetUp() override { ASSERT_NE(file_, nullptr); }
+    void TearDown() override { std::fclose(file_); }
+    std::string written() {
+        std::fflush(file_);
+        std::rewind(file_);
+        std::string text(1U << 16, '\0');
+        text.resize(std::fread(text.data(), 1, text.size(), file_));
+        return text;
+    }
+    FILE* file_ = std::tmpfile();
+    SteadyPoint now_{};
+};
+
+TEST(Describe, SaysPhaseStepAndTimeLeft) {
+    EXPECT_EQ(describe(building(412)), "build change: compile 412/760, about 3m 20s left");
+    EXPECT_EQ(describe(building(412), seconds(80)), "build change: compile 412/760, about 2m 00s left");
+    EXPECT_EQ(describe(building(412), seconds(300)), "build change: compile 412/760, nearly there");
+    EXPECT_EQ(describe(booting(2, 4)), "block 2/6, boot 5/18: base run 3/4");
+    EXPECT_EQ(describe(api::Progress{"U", "freeze", "a", "import"}), "freeze a: import");
+}
+
+TEST(Describe, BarShowsBootsOrTheStepOfTheBuild) {
+    EXPECT_EQ(bar(0, 4), "[....]");
+    EXPECT_EQ(bar(0.5, 4), "[##..]");
+    EXPECT_EQ(bar(1, 4), "[####]");
+    EXPECT_DOUBLE_EQ(share_done(booting(1, 9)).value(), 0.5);
+    EXPECT_DOUBLE_EQ(share_done(building(380)).value(), 0.5);
+    EXPECT_DOUBLE_EQ(share_done(building(10000)).value(), 1.0);
+    EXPECT_FALSE(share_done(api::Progress{"U", "freeze", "", ""}));
+}
+
+TEST_F(ViewTest, LinesComeWithAChangeOrAfterFiveSeconds) {
+    ProgressView view(file_, ProgressView::Style::lines);
+    for (int i = 0; i < 12; ++i) view.show(building(i), now_ + seconds(i));
+    view.show(booting(1, 0), now_ + seconds(12));
+    view.show(booting(1, 1), now_ + seconds(13));
+    view.show(booting(2, 3), now_ + seconds(14));
+    view.show(booting(2, 3), now_ + seconds(60));  // nothing new to say
+    EXPECT_EQ(written(),
+              "kab: build change: compile 0/760, about 3m 20s left\n"
+              "kab: build change: compile 5/760, about 3m 20s left\n"
+              "kab: build change: compile 10/760, about 3m 20s left\n"
+              "kab: block 1/6, boot 1/18: base run 3/4\n"
+              "kab: block 2/6, boot 4/18: base run 3/4\n");
+}
+
+TEST_F(ViewTest, TerminalRedrawsOneLineAndTakesItAway) {
+    {
+        ProgressView view(file_, ProgressView::Style::terminal);
+        view.show(booting(1, 9), now_);
+        view.note("arm change failed");
+        view.tick(now_ + std::chrono::milliseconds(500));  // too early
+        view.tick(now_ + seconds(2));
+    }
+    const std::string line = "\r[########........] block 1/6, boot 10/18: base run 3/4\x1b[K";
+    EXPECT_EQ(written(), line + "\r\x1b[Kkab: arm change failed\n" + line + "\r\x1b[K");
+}
+
+TEST_F(ViewTest, SilentMeansSilent) {
+    ProgressView view(file_, ProgressView::Style::silent);
+    view.show(booting(1, 9), now_);
+    view.note("x");
+    view.tick(now_ + seconds(9));
+    EXPECT_EQ(written(), "");
+}
+
+TEST(Describe, OnlyTransitionsWorthALineAreTold) {
+    const auto of = [](const char* object, const char* to, const char* detail) {
+        return describe(api::Transition{1, 2, "U", object, "n", "from", to, detail});
+    };
+    EXPECT_EQ(of("evaluation", "building", ""), "building");
+    EXPECT_EQ(of("evaluation", "failed", "why"), "") << "said at the end";
+    EXPECT_EQ(of("arm", "failed", "ipc.c:1: error"), "arm n failed: ipc.c:1: error");
+    EXPECT_EQ(of("arm", "building", ""), "");
+    EXPECT_EQ(of("block", "complete", ""), "block n done");
+    EXPECT_EQ(of("block", "excluded", "interrupted"), "block n excluded: interrupted");
+    EXPECT_EQ(of("attempt", "finished", "x"), "");
+    EXPECT_EQ(describe(api::Failure{"B", 3, "base", "hang", "no hello", ""}),
+              "boot of base in block 3: hang: no hello");
+}
+
+TEST(ExitCode, FollowsWhatTheEvaluationCameTo) {
+    struct Outcome {
+        const char *status, *verdict, *arm;
+        int code;
+    };
+    for (const auto& [status, verdict, arm, code] : std::vector<Outcome>{
+             {"done", "improved", "ready", 0},
+             {"done", "equivalent", "ready", 0},
+             {"done", "regressed", "ready", 1},
+             {"done", "inconclusive", "ready", 4},
+             {"done", "invalid", "ready", 4},
+             {"done", "", "ready", 4},
+             {"done", "improved", "failed", 3},
+             {"done", "regressed", "failed", 1},
+             {"failed", "", "pending", 3},
+             {"cancelled", "", "pending", 130},
+         }) {
+        api::EvaluationDetail detail;
+        detail.evaluation.status = status;
+        detail.evaluation.verdict = verdict;
+        detail.arms.resize(1);
+        detail.arms[0].status = arm;
+        EXPECT_EQ(exit_code(detail), code) << status << " " << verdict << " " << arm;
+    }
+    EXPECT_EQ(exit_code(Fault::spec), 2);
+    EXPECT_EQ(exit_code(Fault::not_found), 2);
+    EXPECT_EQ(exit_code(Fault::build), 3);
+    EXPECT_EQ(exit_code(Fault::cancelled), 130);
+}
+
+}  // namespace
+}  // namespace kab::cli
