@@ -91,7 +91,7 @@ class Follower {
         const auto detail = client_.evaluation(name_);
         if (!detail) return;  // the stream will end too
         for (const auto& failure : detail->failures)
-            if (failure.boot == boot && failure.outcome != "cancelled") view_.note(describe(failure));
+            if (failure.boot == boot) view_.note(describe(failure));
     }
 
     Status look_at_interrupts() {

@@ -132,7 +132,7 @@ Result<EvaluationDetail> show_evaluation(const store::Store& store, const std::s
     add_arms(detail, *tree, *kernels);
     add_blocks(detail, *tree);
     for (const auto& boot : *boots)
-        if (!boot.outcome.empty() && boot.outcome != "ok")
+        if (boot.outcome != "ok" && boot.outcome != "cancelled")
             detail.failures.push_back({boot.uid, boot.block, boot.arm, boot.outcome, boot.detail, boot.console_path});
     detail.transitions = std::move(*transitions);
     return detail;
