@@ -233,8 +233,10 @@ void Coordinator::carry_out(const core::Build& command) {
             if (!*alive) return;
             if (!built)
                 return handle(core::BuildFinished{command.evaluation, command.arm, false, built.error().text()});
-            auto& kernel = kernels_[command.evaluation][command.arm];
-            fill_built(kernel, *built);
+            auto& kernels = kernels_[command.evaluation];
+            for (auto& [arm, same] : kernels)  // A' and arms that come to the same kernel boot it, too
+                if (same.key == built->key) fill_built(same, *built);
+            const auto& kernel = kernels[command.arm];
             const auto at = parts_.clock->wall().time_since_epoch().count();
             handle(core::BuildFinished{command.evaluation, command.arm, true, {}},
                    [&](store::Writer& writer) { return writer.set_kernel_built(kernel, at); });

@@ -58,6 +58,7 @@ void add_arms(const store::EvaluationTree& tree, stats::Input& input) {
         stats::ArmInfo info;
         info.name = arm.name;
         info.control = arm.control;
+        info.stopped = arm.status == "stopped" || arm.status == "failed";
         // An arm is listed after the one it is judged against.
         if (const auto found = index.find(arm.against); found != index.end()) info.against = found->second;
         index[arm.name] = static_cast<int>(input.arms.size());

@@ -284,9 +284,12 @@ void Analysis::conclude() {
         if (!m.row.primary || m.row.control) continue;
         verdicts.push_back(m.row.verdict);
         if (m.row.verdict != Verdict::pending && m.row.verdict != Verdict::inconclusive) continue;
-        ++open;
-        if (m.row.verdict != Verdict::inconclusive) continue;
-        if (const auto more = blocks_still_needed(m)) out_.more_blocks = std::max(out_.more_blocks.value_or(0), *more);
+        const auto& arms = input_.arms;
+        const bool more = !arms[static_cast<std::size_t>(m.row.arm)].stopped;
+        if (more) ++open;
+        if (m.row.verdict != Verdict::inconclusive || !more) continue;
+        if (const auto needed = blocks_still_needed(m))
+            out_.more_blocks = std::max(out_.more_blocks.value_or(0), *needed);
     }
     out_.decided = !stage_.preview && (stage_.last || (open == 0 && !verdicts.empty()));
     out_.verdict = out_.decided ? worst(verdicts) : Verdict::pending;

@@ -24,6 +24,7 @@ struct ArmInfo {
     int against = -1;  ///< index of the arm it is judged against; -1 for a baseline
     bool control = false;
     int boots = 0, failed = 0;  ///< kernel faults among finished boots, for Fisher's test
+    bool stopped = false;       ///< no more boots will come: its open comparisons are not waited for
 };
 
 /// A metric of a workload at a point.

@@ -103,7 +103,11 @@ class World {
         for (int i = 0; i < events; ++i) {
             clock_.advance(std::chrono::milliseconds(1));
             if (coordinator_->idle()) return false;
-            if (io_->run_one_for(std::chrono::seconds(30)) == 0) {
+            if (io_->run_one_for(std::chrono::milliseconds(50)) > 0) {
+                waited_ = 0;
+            } else if (++waited_ < 400) {
+                clock_.advance(std::chrono::seconds(1));  // what is left to come needs time: a pause, a deadline
+            } else {
                 ADD_FAILURE() << "nothing happens any more";
                 return false;
             }
@@ -135,6 +139,7 @@ class World {
     Paths paths_;
     fs::path image_;
     ManualClock clock_;
+    int waited_ = 0;
     std::unique_ptr<boost::asio::io_context> io_;
     std::unique_ptr<store::Store> store_;
     std::unique_ptr<FakeHost> host_;

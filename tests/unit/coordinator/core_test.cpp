@@ -85,8 +85,9 @@ TEST_F(CoreTest, FreezesAtOnceThenBuildsEveryArmBeforeTheFirstBoot) {
     ASSERT_NE(only<Freeze>(out), nullptr);
     EXPECT_EQ(only<Build>(out), nullptr);
     out = send(FreezeFinished{"E", true, {}});
-    const auto arms = state_.evaluations.front().plan.arms.size();
-    for (std::size_t i = 0; i < arms; ++i) {
+    // A' boots the baseline's kernel: two builds for three arms.
+    ASSERT_EQ(state_.evaluations.front().plan.arms.size(), 3U);
+    for (std::size_t i = 0; i < 2; ++i) {
         const auto* build = only<Build>(out);
         ASSERT_NE(build, nullptr);
         EXPECT_EQ(build->arm, static_cast<int>(i));
@@ -142,6 +143,10 @@ TEST_F(CoreTest, RetriesInfrastructureFaultsWithABound) {
     for (int i = 1; i < max_infra_errors; ++i) {
         const auto boot = *only<Dispatch>(out);
         out = send(AttemptFinished{boot.attempt, msg::Outcome::infra_error, "no memory"});
+        EXPECT_EQ(only<Dispatch>(out), nullptr) << "not at once";
+        ASSERT_TRUE(next_deadline(state_));
+        clock_.advance(*next_deadline(state_) - clock_.wall());
+        out = send(Tick{});
         ASSERT_NE(only<Dispatch>(out), nullptr);
         EXPECT_EQ(only<Dispatch>(out)->boot, boot.boot);
     }
@@ -255,8 +260,48 @@ TEST_F(CoreTest, ALostHostIsAnInfrastructureFaultOfItsBoot) {
     auto out = send(HostLost{"kab-host died"});
     EXPECT_EQ(only<Dispatch>(out), nullptr);
     EXPECT_EQ(all<FinishAttempt>().back().outcome, msg::Outcome::infra_error);
+    clock_.advance(std::chrono::seconds(2));
     out = send(HostUp{});
     EXPECT_NE(only<Dispatch>(out), nullptr);
+}
+
+TEST_F(CoreTest, TimeWithoutAHostDoesNotCountAgainstTheBlock) {
+    start("E");
+    send(HostLost{"kab-host died"});
+    clock_.advance(std::chrono::hours(1));
+    EXPECT_TRUE(all<SetBlock>().empty());
+    auto out = send(HostUp{});
+    EXPECT_NE(only<Dispatch>(out), nullptr);
+    send(Tick{});
+    EXPECT_EQ(all<AddBlock>().size(), 1U);
+}
+
+TEST_F(CoreTest, AnEvaluationThatIsLostTooOftenEnds) {
+    auto out = start("E");
+    for (int life = 0; life < max_lost && !state_.evaluations.empty(); ++life) {
+        state_.host_up = false;
+        send(Restarted{});
+        out = send(HostUp{});
+    }
+    EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
+}
+
+TEST_F(CoreTest, AnArmThatKeepsFailingIsARegressionWhileAnotherIsMeasured) {
+    auto experiment = two_arms();
+    experiment.arms.push_back({"other", {}, "base"});
+    auto out = start("E", experiment);
+    while (!state_.evaluations.empty()) {
+        if (const auto* boot = only<Dispatch>(out))
+            out = send(
+                AttemptFinished{boot->attempt, boot->arm == 1 ? msg::Outcome::kernel_crash : msg::Outcome::ok, "x"});
+        else if (only<Analyse>(out) != nullptr)
+            out = send(LookFinished{"E", true, false, {}});
+        else
+            FAIL() << "nothing happens any more";
+    }
+    EXPECT_EQ(last_status("E"), EvaluationStatus::done);
+    ASSERT_EQ(all<SetVerdict>().size(), 1U);
+    EXPECT_EQ(all<SetVerdict>().front().verdict, "regressed");
 }
 
 }  // namespace
