@@ -68,7 +68,9 @@ void add_machine(const msg::BootRequest& request, const BootPlan& plan, std::vec
     const bool tcg = plan.accel == "tcg";
     const std::int64_t megabytes = (request.memory_bytes + mebibyte - 1) / mebibyte;
     arguments.insert(arguments.end(), {"-machine", machine, "-accel", tcg ? "tcg,thread=multi" : "kvm"});
-    arguments.insert(arguments.end(), {"-cpu", tcg ? "max" : "host"});
+    // Under emulation no hypervisor serves the guest: a guest that sees the flag would use test-and-set locks
+    // where real machines queue (arch/x86/kernel/paravirt.c, native_pv_lock_init).
+    arguments.insert(arguments.end(), {"-cpu", tcg ? "max,-hypervisor" : "host"});
     arguments.insert(arguments.end(), {"-smp", std::to_string(request.cpus), "-m", std::to_string(megabytes)});
 }
 

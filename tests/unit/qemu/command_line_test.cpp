@@ -57,7 +57,7 @@ TEST(CommandLine, a_lean_vmlinux_under_emulation) {
     EXPECT_EQ(plan->channel, "virtio");
     EXPECT_EQ(argument(*plan, "-machine"), "microvm,acpi=off");
     EXPECT_EQ(argument(*plan, "-accel"), "tcg,thread=multi");
-    EXPECT_EQ(argument(*plan, "-cpu"), "max");
+    EXPECT_EQ(argument(*plan, "-cpu"), "max,-hypervisor");
     EXPECT_EQ(argument(*plan, "-smp"), "2");
     EXPECT_EQ(argument(*plan, "-m"), "512");
     EXPECT_EQ(argument(*plan, "-chardev"), "file,id=console,path=/a,,b/console") << "commas are doubled";
