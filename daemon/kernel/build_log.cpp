@@ -22,7 +22,7 @@ bool is_tool_error(std::string_view line) {
     constexpr std::array parts = {
         ": Error: ", ": undefined reference to ", "ld: ", "ERROR: ", ": not found", "error: ", "FAILED ", "Error: ",
         "Killed"};
-    if (line.substr(0, 4) == "make") return false;
+    if (line.substr(0, 4) == "make" || contains(line, ": in function `")) return false;  // the next line says what
     for (const char* part : parts) {
         if (contains(line, part)) return !contains(line, "warning: ");
     }

@@ -12,6 +12,9 @@
 namespace kab::kernel {
 namespace {
 
+/// Objects of a lean kernel on tinyconfig, for the progress of the very first build.
+constexpr std::int64_t first_guess = 780;
+
 std::int64_t to_number(const std::string& text) {
     std::int64_t value = 0;
     std::from_chars(text.data(), text.data() + text.size(), value);
@@ -59,7 +62,7 @@ void Compilation::on_line(std::string_view line) {
     if (log_.linking()) {
         if (!was_linking) show("link", 0, 0);
     } else if (log_.objects() != before) {
-        show("compile", log_.objects(), std::max(expected_, log_.objects()));
+        show("compile", log_.objects(), expected_ == 0 ? 0 : std::max(expected_, log_.objects()));
     }
 }
 
@@ -145,7 +148,8 @@ Status Compilation::configure() {
 }
 
 std::int64_t Compilation::expected_objects(const std::vector<std::string>& changed) const {
-    const std::int64_t all = to_number(tree_.note("objects"));
+    std::int64_t all = to_number(tree_.note("objects"));
+    if (all == 0 && frozen_.base == "tinyconfig") all = first_guess;
     std::error_code ignored;
     if (!tree_.changed_files() || !fs::exists(tree_.output() / "vmlinux", ignored)) return all;
     return objects_to_rebuild(tree_.output(), tree_.source(), *tree_.changed_files(), changed);

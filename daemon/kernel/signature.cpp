@@ -71,17 +71,23 @@ void zero_string(std::string& bytes, std::size_t begin) {
     zero(bytes, begin, std::min(bytes.find('\0', begin), bytes.size()) - begin);
 }
 
-/// The release from the first "Linux version 6.1.192 (", which is zeroed, as are all others.
+/// "6.1.192" of a banner, "Linux version 6.1.192 (who) ...", that begins at `at`; empty if it is none.
+std::string banner_release(const std::string& bytes, std::size_t at, std::size_t prefix) {
+    if (at > 0 && bytes[at - 1] != '\0' && bytes[at - 1] != '\n') return {};
+    const auto begin = at + prefix, end = bytes.find(' ', begin);
+    if (end == std::string::npos || bytes.compare(end, 2, " (") != 0) return {};
+    return bytes.substr(begin, end - begin);
+}
+
+/// Zeroes linux_banner and linux_proc_banner; the release that the former names.
 std::string zero_banners(std::string& bytes) {
-    constexpr std::string_view banner = "Linux version ", proc_banner = "%s version %s (";
+    constexpr std::string_view banner = "Linux version ", proc_banner = "%s version ";
     std::string release;
     for (const auto text : {banner, proc_banner}) {
         for (auto at = bytes.find(text); at != std::string::npos; at = bytes.find(text, at + 1)) {
-            if (at > 0 && bytes[at - 1] != '\0' && bytes[at - 1] != '\n') continue;
-            const auto begin = at + text.size();
-            const auto end = bytes.find(' ', begin);
-            if (text == banner && release.empty() && end != std::string::npos)
-                release = bytes.substr(begin, end - begin);
+            const std::string found = banner_release(bytes, at, text.size());
+            if (found.empty()) continue;
+            if (text == banner && release.empty()) release = found;
             zero_string(bytes, at);
         }
     }
@@ -109,7 +115,7 @@ struct CloseArchive {
     void operator()(archive* handle) const { archive_read_free(handle); }
 };
 
-/// gzip, bzip2, xz, lzma, lz4 or zstd; bytes after the end are left alone.
+/// gzip, bzip2, xz, lzma, lz4 or zstd.
 Result<std::string> decompress(std::string_view bytes) {
     const std::unique_ptr<archive, CloseArchive> handle(archive_read_new());
     archive_read_support_filter_all(handle.get());
@@ -125,11 +131,7 @@ Result<std::string> decompress(std::string_view bytes) {
     for (;;) {
         const la_ssize_t got = archive_read_data(handle.get(), block.data(), block.size());
         if (got == 0) return result;
-        if (got < 0) {
-            // The kernel's build appends the unpacked size: some formats take that for a damaged next part.
-            if (result.rfind(ELFMAG, 0) == 0) return result;
-            return fail(Fault::spec, "cannot be unpacked: {}", archive_error_string(handle.get()));
-        }
+        if (got < 0) return fail(Fault::spec, "cannot be unpacked: {}", archive_error_string(handle.get()));
         result.append(block, 0, static_cast<std::size_t>(got));
         if (result.size() > kernel_limit) return fail(Fault::spec, "unpacks to more than 2 GiB");
     }
@@ -179,7 +181,11 @@ Result<std::string> unpack_bzimage(std::string_view bytes) {
     if (!offset || !length || begin > bytes.size() || bytes.size() - begin < *length) {
         return fail(Fault::spec, "the bzImage is damaged or cut off");
     }
-    return decompress(bytes.substr(begin, *length));
+    const auto payload = bytes.substr(begin, *length);
+    // To all but gzip, which has it itself, the kernel's build appends the unpacked size.
+    const bool size_appended = payload.substr(0, 2) != "\x1f\x8b";
+    return decompress(size_appended ? payload.substr(0, payload.size() - std::min<std::size_t>(payload.size(), 4))
+                                    : payload);
 }
 
 Result<std::string> code_signature(const fs::path& kernel) {

@@ -1,0 +1,245 @@
+#include <gmock/gmock.h>
+
+#include "mini_kernel.h"
+
+namespace kab::kernel {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class SourceTest : public KernelTest {
+  protected:
+    Error error_of(const Request& wanted) const {
+        auto result = frozen(wanted);
+        EXPECT_FALSE(result);
+        return result ? Error{} : result.error();
+    }
+    std::string tree_of(const Request& wanted) const {
+        auto result = frozen(wanted);
+        EXPECT_TRUE(result) << result.error().text();
+        return result ? result->tree : "";
+    }
+};
+
+TEST_F(SourceTest, ATarballBecomesATreeWithoutItsTopDirectory) {
+    shell("ln -s ../Makefile scripts/link && chmod +x scripts/olddefconfig", tree(""));
+    auto kernel = frozen(request("tarball", tarball()));
+    ASSERT_TRUE(kernel) << kernel.error().text();
+    EXPECT_EQ(kernel->release, "6.1.99");
+    EXPECT_EQ(kernel->family, "6.1-tinyconfig");
+    EXPECT_THAT(kernel->origin, StartsWith("linux-mini.tar.xz (6.1.99, sha256 "));
+    EXPECT_THAT(in_tree(*kernel, "Makefile"), HasSubstr("SUBLEVEL = 99"));
+    const std::string listed = stored("ls-tree " + kernel->tree + " scripts/");
+    EXPECT_THAT(listed, HasSubstr("120000 blob"));
+    EXPECT_THAT(listed, HasSubstr("100755 blob"));
+}
+
+TEST_F(SourceTest, AllKindsOfTheSameSourceAreTheSameKernel) {
+    const std::string archive = tarball();
+    const auto plain = frozen(request("dir", tree("")));
+    ASSERT_TRUE(plain) << plain.error().text();
+    make_repository();
+    const auto from_tarball = frozen(request("tarball", archive));
+    const auto from_git = frozen(request("git", tree("")));
+    const auto from_directory = frozen(request("dir", tree("")));
+    const auto from_url = frozen(request("git", "file://" + tree("").string()));
+    for (const auto* other : {&from_tarball, &from_git, &from_directory, &from_url}) {
+        ASSERT_TRUE(*other) << other->error().text();
+        EXPECT_EQ((*other)->key, plain->key) << (*other)->origin;
+    }
+    EXPECT_EQ(from_git->base_commit, shell("git rev-parse HEAD", tree("")));
+    EXPECT_EQ(from_url->base_commit, from_git->base_commit);
+}
+
+TEST_F(SourceTest, ATarballIsReadOnce) {
+    const std::string archive = tarball();
+    int imports = 0;
+    const Progress count = [&](const std::string& step, std::int64_t, std::int64_t) { imports += step == "import"; };
+    ASSERT_TRUE(freeze(request("tarball", archive), paths_, count));
+    EXPECT_GT(imports, 0);
+    imports = 0;
+    ASSERT_TRUE(freeze(request("tarball", archive), paths_, count));
+    EXPECT_EQ(imports, 0);
+}
+
+TEST_F(SourceTest, ANamedRefABranchAndACommitAreResolved) {
+    make_repository();
+    const std::string first = shell("git rev-parse HEAD", tree(""));
+    put(tree("ipc/namespace.c"), "int put_ipc_ns(int n) { return n; }\n");
+    shell("git checkout -qb topic && git commit -qam second && git tag -m annotated v2", tree(""));
+    Request wanted = request("git", tree(""));
+    wanted.ref = "v1";
+    const std::string one = tree_of(wanted);
+    wanted.ref = first;
+    EXPECT_EQ(tree_of(wanted), one);
+    wanted.ref = "v2";
+    const std::string two = tree_of(wanted);
+    EXPECT_NE(one, two);
+    wanted.ref = "topic";
+    EXPECT_EQ(tree_of(wanted), two);
+    wanted.location = "file://" + tree("").string();
+    EXPECT_EQ(tree_of(wanted), two);
+    wanted.ref = "v2";
+    auto fetched = frozen(wanted);
+    ASSERT_TRUE(fetched) << fetched.error().text();
+    EXPECT_EQ(fetched->tree, two);
+    EXPECT_EQ(fetched->base_commit, shell("git rev-parse v2^{commit}", tree(""))) << "a tag object is no commit";
+}
+
+TEST_F(SourceTest, AnUnknownRefIsNamedWithASuggestion) {
+    make_repository();
+    Request wanted = request("git", tree(""));
+    wanted.ref = "v11";
+    const Error error = error_of(wanted);
+    EXPECT_EQ(error.message, "has no commit 'v11'; did you mean v1?");
+    EXPECT_EQ(error.where, tree(""));
+    wanted.location = "file://" + tree("").string();
+    EXPECT_EQ(error_of(wanted).message, "has no branch or tag 'v11'");
+    wanted.ref = "--upload-pack=touch /tmp/x";
+    EXPECT_EQ(error_of(wanted).fault, Fault::spec);
+}
+
+TEST_F(SourceTest, ARepositoryMayGoAfterSubmission) {
+    make_repository();
+    const auto kernel = frozen(request("git", tree("")));
+    ASSERT_TRUE(kernel);
+    fs::remove_all(tree(""));
+    EXPECT_TRUE(build(*kernel, paths_, {}));
+    EXPECT_EQ(error_of(request("git", tree(""))).message, "no such git repository");
+}
+
+TEST_F(SourceTest, ASnapshotHasUncommittedAndNewFilesButNotIgnoredOnes) {
+    put(tree(".gitignore"), "*.o\n");
+    make_repository();
+    put(tree("ipc/namespace.c"), "int put_ipc_ns(int n) { return n; }\n");
+    put(tree("ipc/new.c"), "int new;\n");
+    put(tree("ipc/new.o"), "built");
+    shell("git rm -q --cached fs/proc.c && rm fs/proc.c", tree(""));
+    put(tree("fs/other.c"), "int staged;\n");
+    shell("git add fs/other.c", tree(""));
+    const std::string before = shell("git status --porcelain=v2 && sha256sum .git/index && find .git | sort", tree(""));
+    const auto kernel = frozen(request("dir", tree("")));
+    ASSERT_TRUE(kernel) << kernel.error().text();
+    EXPECT_EQ(shell("git status --porcelain=v2 && sha256sum .git/index && find .git | sort", tree("")), before)
+        << "the user's repository was written to";
+    EXPECT_EQ(in_tree(*kernel, "ipc/namespace.c"), "int put_ipc_ns(int n) { return n; }");
+    EXPECT_EQ(in_tree(*kernel, "ipc/new.c"), "int new;");
+    EXPECT_EQ(in_tree(*kernel, "fs/other.c"), "int staged;");
+    const std::string names = stored("ls-tree -r --name-only " + kernel->tree);
+    EXPECT_THAT(names, ::testing::Not(HasSubstr("new.o")));
+    EXPECT_THAT(names, ::testing::Not(HasSubstr("proc.c")));
+    EXPECT_THAT(kernel->origin, HasSubstr("and uncommitted changes"));
+    // What was only in the user's repository has been copied.
+    fs::remove_all(tree(""));
+    EXPECT_THAT(in_tree(*kernel, "Makefile"), HasSubstr("SUBLEVEL"));
+}
+
+TEST_F(SourceTest, ASnapshotOfASubdirectoryOfARepository) {
+    shell("git init -q && git add linux-mini && git commit -qm all", directory_.path());
+    const auto inside = frozen(request("dir", tree("")));
+    ASSERT_TRUE(inside) << inside.error().text();
+    fs::remove_all(path(".git"));
+    const auto plain = frozen(request("dir", tree("")));
+    ASSERT_TRUE(plain) << plain.error().text();
+    EXPECT_EQ(inside->tree, plain->tree);
+}
+
+TEST_F(SourceTest, APlainDirectoryInWhichAKernelWasBuiltIsRefused) {
+    put(tree(".config"), "CONFIG_X=y\n");
+    EXPECT_THAT(error_of(request("dir", tree(""))).message, HasSubstr("make mrproper"));
+}
+
+TEST_F(SourceTest, WhatIsNotThereIsNotFound) {
+    for (const char* kind : {"tarball", "git", "dir", "image"}) {
+        const Error error = error_of(request(kind, path("nothing")));
+        EXPECT_EQ(error.fault, Fault::not_found) << kind;
+        EXPECT_EQ(error.where, path("nothing")) << kind;
+    }
+    EXPECT_EQ(error_of(request("floppy", path("nothing"))).fault, Fault::spec);
+}
+
+TEST_F(SourceTest, WhatIsNoArchiveIsRefused) {
+    put(path("x.tar.xz"), "this is no archive, though it is long enough to look at");
+    const Error error = error_of(request("tarball", path("x.tar.xz")));
+    EXPECT_EQ(error.fault, Fault::spec);
+    EXPECT_THAT(error.message, StartsWith("is no tar archive"));
+    put(path("empty.tar"), "");
+    EXPECT_EQ(error_of(request("tarball", path("empty.tar"))).fault, Fault::spec);
+    EXPECT_EQ(error_of(request("tarball", tree(""))).message, "is no file (for a directory use dir:)");
+}
+
+TEST_F(SourceTest, ACutOffArchiveLeavesNothingBehind) {
+    shell(
+        "head -c 300000 /dev/urandom >linux-mini/fs/big && tar -czf whole.tgz linux-mini && "
+        "head -c 200000 whole.tgz >cut.tgz",
+        directory_.path());
+    const Error error = error_of(request("tarball", path("cut.tgz")));
+    EXPECT_EQ(error.fault, Fault::spec);
+    EXPECT_THAT(error.message, StartsWith("is damaged or cut off"));
+    const fs::path store = paths_.cache / "sources.git";
+    EXPECT_EQ(shell("find . -name 'tmp_*' -o -name 'fast_import_crash*' -o -name '*.pack'", store), "");
+    EXPECT_TRUE(frozen(request("tarball", path("whole.tgz"))));
+}
+
+TEST_F(SourceTest, AnArchiveThatReachesOutsideIsRefused) {
+    put(path("evil"), "x");
+    shell("tar -cPf evil.tar linux-mini ../" + directory_.path().filename().string() + "/evil", directory_.path());
+    EXPECT_THAT(error_of(request("tarball", path("evil.tar"))).message, HasSubstr("holds a path with '..'"));
+}
+
+TEST_F(SourceTest, WhatIsNoKernelIsRefused) {
+    put(path("project/Makefile"), "all:\n");
+    for (const char* kind : {"dir", "git"}) {
+        shell("git init -q project && git -C project add -A && git -C project commit -q --allow-empty -m x",
+              directory_.path());
+        const Error error = error_of(request(kind, path("project")));
+        EXPECT_EQ(error.fault, Fault::spec);
+        EXPECT_THAT(error.message, StartsWith("is no Linux kernel source")) << kind;
+    }
+    EXPECT_THAT(error_of(request("git", path("cache"))).message, StartsWith("is no git repository"));
+}
+
+TEST_F(SourceTest, ConfigurationFilesAreCheckedAtOnce) {
+    Request wanted = request("dir", tree(""));
+    wanted.config.push_back(path("missing.config"));
+    EXPECT_EQ(error_of(wanted).where, path("missing.config"));
+    put(path("bad.config"), "CONFIG_A=y\nnonsense\n");
+    wanted.config.back() = path("bad.config");
+    EXPECT_EQ(error_of(wanted).where, path("bad.config").string() + ":2");
+    wanted.config.pop_back();
+    wanted.base = path("missing-base");
+    EXPECT_EQ(error_of(wanted).fault, Fault::not_found);
+}
+
+TEST_F(SourceTest, TheKeyDependsOnWhatMattersOnly) {
+    const Request wanted = request("dir", tree(""));
+    const auto first = frozen(wanted);
+    ASSERT_TRUE(first);
+    put(path("vm.config"), "CONFIG_IPC_NS=n\n# the same in other words\nCONFIG_PVH=y\nCONFIG_IPC_NS=y\n");
+    const auto same = frozen(wanted);
+    ASSERT_TRUE(same);
+    EXPECT_EQ(same->key, first->key);
+    put(path("vm.config"), "CONFIG_PVH=y\n");
+    const auto other_config = frozen(wanted);
+    ASSERT_TRUE(other_config);
+    EXPECT_NE(other_config->key, first->key);
+    put(path("vm.config"), "CONFIG_PVH=y\nCONFIG_IPC_NS=y\n");
+    put(tree("fs/proc.c"), "int proc_read(int s) { return s; }\n");
+    const auto other_source = frozen(wanted);
+    ASSERT_TRUE(other_source);
+    EXPECT_NE(other_source->key, first->key);
+}
+
+TEST_F(SourceTest, WorksFromWithinAGitHook) {
+    make_repository();
+    ::setenv("GIT_DIR", "/nonexistent", 1);
+    ::setenv("GIT_INDEX_FILE", "/nonexistent", 1);
+    const auto kernel = frozen(request("git", tree("")));
+    ::unsetenv("GIT_DIR");
+    ::unsetenv("GIT_INDEX_FILE");
+    EXPECT_TRUE(kernel) << kernel.error().text();
+}
+
+}  // namespace
+}  // namespace kab::kernel
