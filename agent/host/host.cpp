@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+#include "agent/host/qemu/scratch.h"
+
 namespace kab::host {
 
 namespace asio = boost::asio;
@@ -23,6 +25,7 @@ Host::Host(asio::io_context& context)
 Host::~Host() = default;
 
 int Host::run(int in, int out) {
+    qemu::sweep_scratch();
     auto found = qemu::find_accelerators();
     if (!found) {
         spdlog::error("{}", found.error().text());

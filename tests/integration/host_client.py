@@ -44,7 +44,7 @@ class Host:
         self.errors = open(pathlib.Path(self.folder.name) / "stderr", "w+")
         self.process = subprocess.Popen(
             [BIN / "kab-host"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-            env=dict(os.environ, TMPDIR=str(self.temp), KAB_LIBEXEC_DIR=str(BIN), **(env or {})))
+            env={**os.environ, "TMPDIR": str(self.temp), "KAB_LIBEXEC_DIR": str(BIN), **(env or {})})
         if greet:
             self.send({"type": "hello", "role": "kabd", "major": 1, "minor": 0})
             self.hello = self.receive()

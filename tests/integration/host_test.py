@@ -190,6 +190,21 @@ class HostTest(unittest.TestCase):
                 self.assertEqual(host.process.wait(20), -signal.SIGKILL if end == "SIGKILL" else 0)
                 host.await_end(children)
 
+    def test_what_a_killed_host_leaves_is_removed_by_another(self):
+        with Host() as host:
+            host.request(self.kernel(guest.hello(), guest.HANG))
+            host.until("boot-hello")
+            left = list(host.temp.iterdir())
+            self.assertEqual(len(left), 1)
+            os.utime(left[0] / "lock", (1, 1))
+            with Host(env={"TMPDIR": str(host.temp)}):
+                self.assertEqual(list(host.temp.iterdir()), left, "its owner lives")
+            host.process.kill()
+            host.process.wait(20)
+            self.assertEqual(list(host.temp.iterdir()), left)
+            with Host(env={"TMPDIR": str(host.temp)}):
+                self.assertEqual(list(host.temp.iterdir()), [])
+
     def test_a_host_without_qemu_or_with_a_strange_kabd(self):
         with Host(env={"KAB_QEMU": "qemu-system-none"}, greet=False) as host:
             self.assertEqual(host.process.wait(20), 3)

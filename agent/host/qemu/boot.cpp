@@ -16,6 +16,7 @@ constexpr std::int64_t largest_console = 256LL << 20;
 /// For a guest that is about to reset by itself: the console's last lines are worth waiting for.
 constexpr Nanoseconds patience_with_agent = std::chrono::seconds(2);
 constexpr Nanoseconds patience_with_panic = std::chrono::seconds(5);
+constexpr Nanoseconds patience_with_exit = std::chrono::seconds(1);
 constexpr Nanoseconds patience_with_quit = std::chrono::milliseconds(500);
 constexpr Nanoseconds progress_interval = std::chrono::milliseconds(200);
 
@@ -178,6 +179,7 @@ void Boot::end(Nanoseconds patience) {
     ending_.async_wait([self = shared_from_this()](ErrorCode error) {
         if (error || self->emulator_gone_) return;
         self->ended_by_us_ = true;
+        if (!self->facts_.shutdown_reason.empty()) return self->emulator_->kill();
         self->qmp_->quit();
         self->ending_.expires_after(patience_with_quit);
         self->ending_.async_wait([self](ErrorCode again) {
@@ -186,12 +188,21 @@ void Boot::end(Nanoseconds patience) {
     });
 }
 
+/// QEMU is about to exit, most often. In QEMU 7.2 a command that comes at this moment makes it wait for ever
+/// (monitor_cleanup), so none is sent any more, and the exit is not taken for granted.
+void Boot::emulator_says_bye(const std::string& reason) {
+    facts_.shutdown_reason = reason.empty() ? "unknown" : reason;
+    if (!false_start_) end(patience_with_exit);
+}
+
 void Boot::emulator_ended(const Result<ExitStatus>& status) {
     emulator_gone_ = true;
     ending_.cancel();
     limit_.cancel();
     if (!status) {
         facts_.host_failure = status.error().text();
+    } else if (ended_by_us_ && facts_.shutdown_reason.starts_with("guest")) {
+        facts_.emulator = ExitStatus{};  // the guest's doing; it only was not done with it
     } else if (!ended_by_us_ && !false_start_) {
         facts_.emulator = *status;
     }

@@ -57,7 +57,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
     Status open_console();
     Status open_sockets();
     Status spawn_emulator();
-    void pin_vcpus();
+    void learn_vcpus();
     void ease_vcpus();
     void read_emulator_errors();
 
@@ -69,6 +69,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
     void handle(msg::RunFinished run);
     void arm(std::int64_t limit_ns, bool& passed);
     void end(Nanoseconds patience);
+    void emulator_says_bye(const std::string& reason);
     void emulator_ended(const Result<ExitStatus>& status);
     void finish_if_all_ended();
     void start_again();
@@ -96,6 +97,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
     std::vector<std::shared_ptr<Channel>> channels_;
     std::shared_ptr<Channel> speaking_;  ///< the one on which the agent said its first word
     std::unique_ptr<Qmp> qmp_;
+    std::vector<int> vcpu_threads_;  ///< of QEMU, once it has told
     ConsoleScanner scanner_;
     std::int64_t acknowledged_ = 0, sent_ = 0;  ///< seq of runs
 

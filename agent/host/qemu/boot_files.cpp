@@ -10,7 +10,7 @@ Result<PreparedBoot> prepare_boot(const msg::BootRequest& request, const Acceler
     if (!image) return pass(image);
     auto agent = find_program("kab-agent");
     if (!agent) return pass(agent);
-    auto directory = TempDir::make("kab-boot-");
+    auto directory = Scratch::make();
     if (!directory) return pass(directory);
     const fs::path& place = directory->path();
     BootFiles files;

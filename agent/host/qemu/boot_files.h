@@ -1,11 +1,12 @@
 #pragma once
 // What a boot needs on disk, all of it in one directory that goes when the boot ends.
 #include "agent/host/qemu/command_line.h"
+#include "agent/host/qemu/scratch.h"
 
 namespace kab::qemu {
 
 struct PreparedBoot {
-    TempDir directory;
+    Scratch directory;
     BootFiles files;
     BootPlan plan;
 };

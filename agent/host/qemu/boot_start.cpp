@@ -110,32 +110,30 @@ Status Boot::open_sockets() {
     qmp_ = std::make_unique<Qmp>([this](std::string bytes) { control_->send(std::move(bytes)); },
                                  [this](const std::string& event, const Json& data) {
                                      if (event != "SHUTDOWN") return;
-                                     facts_.shutdown_reason = json_get_or<std::string>(data, "reason", "").value_or("");
+                                     emulator_says_bye(json_get_or<std::string>(data, "reason", "").value_or(""));
                                  });
-    pin_vcpus();
+    learn_vcpus();
     return {};
 }
 
-void Boot::pin_vcpus() {
-    // Where CPUs do not suffice the host's scheduler does better than any fixed choice.
-    const auto cpus = choose_cpus(usable_cpus(), static_cast<std::size_t>(request_.cpus));
-    if (!cpus) return;
-    qmp_->query_vcpu_threads([cpus = *cpus](const std::vector<int>& threads) {
-        for (std::size_t i = 0; i < std::min(cpus.size(), threads.size()); ++i) {
+void Boot::learn_vcpus() {
+    qmp_->query_vcpu_threads([this](const std::vector<int>& threads) {
+        vcpu_threads_ = threads;
+        // Where CPUs do not suffice the host's scheduler does better than any fixed choice.
+        const auto cpus = choose_cpus(usable_cpus(), threads.size());
+        for (std::size_t i = 0; cpus && i < threads.size(); ++i) {
             // A refusal costs precision, not truth: the thread stays where the host puts it.
-            (void)pin_thread(threads[i], cpus[i]);
+            (void)pin_thread(threads[i], (*cpus)[i]);
         }
     });
 }
 
 void Boot::ease_vcpus() {
-    qmp_->query_vcpu_threads([](const std::vector<int>& threads) {
-        for (const int thread : threads) {
-            const auto id = static_cast<id_t>(thread);
-            // As with pinning: a refusal is no failure. Without the right to a negative value there is nothing to ease.
-            if (::getpriority(PRIO_PROCESS, id) < vcpu_nice) (void)::setpriority(PRIO_PROCESS, id, vcpu_nice);
-        }
-    });
+    for (const int thread : vcpu_threads_) {
+        const auto id = static_cast<id_t>(thread);
+        // As with pinning: a refusal is no failure. Without the right to a negative value there is nothing to ease.
+        if (::getpriority(PRIO_PROCESS, id) < vcpu_nice) (void)::setpriority(PRIO_PROCESS, id, vcpu_nice);
+    }
 }
 
 Status Boot::spawn_emulator() {
@@ -177,6 +175,7 @@ void Boot::start_again() {
     errors_ = Capture(16384);
     scanner_ = ConsoleScanner();
     facts_.shutdown_reason.clear();
+    vcpu_threads_.clear();
     const BootFiles& files = prepared_->files;
     for (const auto& path : {files.port_socket, files.serial_socket, files.control_socket}) {
         std::error_code ignored;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "agent/host/qemu/probe_guest.h"
+#include "agent/host/qemu/scratch.h"
 #include "agent/host/qemu/tsc.h"
 #include "common/process/run.h"
 
@@ -52,7 +53,7 @@ Result<Emulator> find_emulator() {
 KvmVerdict probe_kvm(const Emulator& emulator, Nanoseconds limit) {
     const UniqueFd device(::open("/dev/kvm", O_RDWR | O_CLOEXEC));
     if (!device) return {false, std::string("/dev/kvm: ") + std::strerror(errno)};
-    auto directory = TempDir::make("kab-probe-");
+    auto directory = Scratch::make();
     if (!directory) return {false, directory.error().text()};
     const fs::path kernel = directory->path() / "probe.elf";
     if (auto written = write_file(kernel, probe_guest()); !written) return {false, written.error().text()};
