@@ -145,7 +145,7 @@ const char* to_string(Outcome outcome);  ///< "boot-failure" ...
 Result<Outcome> parse_outcome(const std::string& text);
 
 struct ConsoleEvent {
-    std::string kind;       ///< panic, oops, bug, warning, lockup, ... (docs/reliability.md)
+    std::string kind;       ///< panic, oops, bug, warning, lockup, ... (docs/booting.md)
     std::string severity;   ///< "fatal", "error", "warning"
     std::string signature;  ///< normalised, groups the same fault across boots
     std::string text;       ///< the line with its context
