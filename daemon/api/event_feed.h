@@ -32,7 +32,7 @@ class EventHub final : public Listener {
     std::set<EventFeed*> feeds_;
 };
 
-/// One reader: transitions after `after` (of one evaluation if `evaluation` is not empty), then live.
+/// One reader: transitions after `after` (of one evaluation and of hosts if `evaluation` is not empty), then live.
 class EventFeed final : public LineSource {
   public:
     EventFeed(EventHub& hub, std::int64_t after, std::string evaluation);
@@ -45,7 +45,10 @@ class EventFeed final : public LineSource {
 
   private:
     friend class EventHub;
-    bool wanted(const std::string& evaluation) const { return evaluation_.empty() || evaluation == evaluation_; }
+    /// What belongs to no evaluation (a host's change) concerns all of them.
+    bool wanted(const std::string& evaluation) const {
+        return evaluation_.empty() || evaluation.empty() || evaluation == evaluation_;
+    }
     void transitions_committed();
     void progress(const ProgressEvent& event);
 

@@ -88,15 +88,23 @@ HttpReply Handlers::submit(const HttpRequest& request) {
 }
 
 HttpReply Handlers::evaluations(const HttpRequest&) const {
-    return list_reply("evaluations", list_evaluations(store_));
+    auto list = list_evaluations(store_);
+    if (list)
+        for (auto& evaluation : *list) add_progress(evaluation);
+    return list_reply("evaluations", list);
+}
+
+void Handlers::add_progress(Evaluation& evaluation) const {
+    if (evaluation.ended()) return;
+    for (const auto& event : service_.progress())
+        if (event.evaluation == evaluation.uid) evaluation.progress = convert(event);
 }
 
 HttpReply Handlers::evaluation(const HttpRequest& request) const {
     auto detail = show_evaluation(store_, request.parameters.at(0));
     if (!detail) return HttpReply::error(detail.error());
-    if (!detail->evaluation.ended())
-        for (const auto& event : service_.progress())
-            if (event.evaluation == detail->evaluation.uid) detail->evaluation.progress = convert(event);
+    detail->busy = service_.busy(detail->evaluation.uid);
+    add_progress(detail->evaluation);
     return HttpReply::json(200, to_json(*detail));
 }
 

@@ -6,6 +6,7 @@
 #include "daemon/api/event_feed.h"
 #include "daemon/api/http.h"
 #include "daemon/api/router.h"
+#include "protocol/api/types.h"
 
 namespace kab::api {
 
@@ -35,6 +36,8 @@ class Handlers {
     HttpReply head_blob(const HttpRequest& request) const;
     HttpReply events(const HttpRequest& request);
     HttpReply shutdown(const HttpRequest& request);
+
+    void add_progress(Evaluation& evaluation) const;
 
     Service& service_;
     const store::Store& store_;

@@ -83,6 +83,7 @@ class Session : public std::enable_shared_from_this<Session> {
     void pump_soon();
     void write_chunk();
     void wait_for_more();
+    void write_heartbeat();
 
     template <class Member>
     auto bind(Member member) {
@@ -106,6 +107,7 @@ class Session : public std::enable_shared_from_this<Session> {
     asio::steady_timer heartbeat_;
     std::string chunk_;
     bool writing_ = false, pump_posted_ = false, closed_ = false;
+    Steady::time_point last_write_;
 };
 
 void Session::close() {
@@ -244,6 +246,7 @@ void Session::start_stream(std::unique_ptr<LineSource> source) {
     http::async_write_header(stream_, *stream_serializer_, [self = shared_from_this()](error_code error, std::size_t) {
         self->writing_ = false;
         if (error || self->closed_) return self->close();
+        self->last_write_ = Steady::now();
         self->watch_for_end();
         self->pump();
     });
@@ -283,17 +286,24 @@ void Session::write_chunk() {
                       [self = shared_from_this()](error_code error, std::size_t) {
                           self->writing_ = false;
                           if (error) return self->close();
+                          self->last_write_ = Steady::now();
                           self->pump();
                       });
 }
 
+/// Called anew whenever the feed was woken and had nothing for this reader: that must not put the heartbeat off.
 void Session::wait_for_more() {
-    heartbeat_.expires_after(server_->limits.heartbeat);
+    const auto due = last_write_ + server_->limits.heartbeat;
+    if (Steady::now() >= due) return write_heartbeat();
+    heartbeat_.expires_at(due);
     heartbeat_.async_wait([self = shared_from_this()](error_code error) {
-        if (error || self->closed_ || self->writing_) return;
-        self->chunk_ = "\n";
-        self->write_chunk();
+        if (!error && !self->closed_ && !self->writing_) self->write_heartbeat();
     });
+}
+
+void Session::write_heartbeat() {
+    chunk_ = "\n";
+    write_chunk();
 }
 
 }  // namespace

@@ -45,11 +45,13 @@ Result<UniqueFd> listen_socket(const fs::path& path, unsigned mode) {
     if (auto cleared = clear_stale(path, *address); !cleared) return pass(cleared);
     UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket) return fail_errno(errno, "socket");
-    // Linux gives the file the mode that the socket has before bind: there is no moment with another one.
-    if (::fchmod(socket.get(), mode) != 0) return fail_errno(errno, "chmod of the socket");
     const auto name = address_of(*address);
-    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0)
-        return fail_errno(errno, "bind " + path.native());
+    // The umask decides about the file's mode: there is no moment with another one.
+    const auto before = ::umask(0777U & ~mode);
+    const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name));
+    const int error = errno;
+    ::umask(before);
+    if (bound != 0) return fail_errno(error, "bind " + path.native());
     if (::listen(socket.get(), SOMAXCONN) != 0) return fail_errno(errno, "listen on " + path.native());
     return socket;
 }

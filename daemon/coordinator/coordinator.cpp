@@ -129,6 +129,11 @@ std::vector<ProgressEvent> Coordinator::progress() const {
     return all;
 }
 
+bool Coordinator::busy(const std::string& uid) const {
+    return std::any_of(state_.evaluations.begin(), state_.evaluations.end(),
+                       [&](const core::Evaluation& evaluation) { return evaluation.uid == uid; });
+}
+
 bool Coordinator::idle() const {
     return state_.evaluations.empty();
 }

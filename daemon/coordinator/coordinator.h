@@ -64,6 +64,7 @@ class Coordinator final : public Service, public HostListener {
     Status put_blob(const std::string& sha256, const std::string& bytes) override;
     bool has_blob(const std::string& sha256) const override;
     std::vector<ProgressEvent> progress() const override;
+    bool busy(const std::string& uid) const override;
     bool idle() const override;
     void add_listener(Listener* listener) override;
     void remove_listener(Listener* listener) override;

@@ -60,6 +60,9 @@ class Service {
     virtual bool has_blob(const std::string& sha256) const = 0;
     /// Last progress of each running evaluation.
     virtual std::vector<ProgressEvent> progress() const = 0;
+    /// Something of this evaluation is still to be done or cleaned up: true until its end, and after it as long as
+    /// a boot or build of it is being ended.
+    virtual bool busy(const std::string& uid) const = 0;
     /// Nothing is queued or running.
     virtual bool idle() const = 0;
     virtual void add_listener(Listener* listener) = 0;

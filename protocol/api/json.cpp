@@ -124,8 +124,10 @@ void fields(A& a, M& m) {
     a.maybe("arms", m.arms);
     a.maybe("blocks", m.blocks);
     a.maybe("failures", m.failures);
+    a.maybe("retries", m.retries);
     a.maybe("blocks_done", m.blocks_done);
     a.maybe("transitions", m.transitions);
+    a.maybe("busy", m.busy);
     a.maybe("last_seq", m.last_seq);
 }
 

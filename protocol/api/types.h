@@ -100,8 +100,10 @@ struct EvaluationDetail {
     std::vector<Arm> arms;
     std::vector<Block> blocks;
     std::vector<Failure> failures;
+    std::vector<Failure> retries;         ///< attempts that failed for want of infrastructure; the boot is tried again
     std::int64_t blocks_done = 0;         ///< complete ones
     std::vector<Transition> transitions;  ///< the last ones, oldest first
+    bool busy = false;                    ///< not ended, or a boot or build of it is still being ended
     std::int64_t last_seq = 0;            ///< events after this one are news to who has read this
 };
 

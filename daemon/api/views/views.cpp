@@ -58,6 +58,21 @@ void add_blocks(EvaluationDetail& detail, const store::EvaluationTree& tree) {
     }
 }
 
+/// Attempts that say nothing about the kernel. Those that were lost with a daemon are no news to anybody.
+void add_retries(EvaluationDetail& detail, const store::EvaluationTree& tree) {
+    std::map<std::int64_t, const store::BootRow*> boots;
+    std::map<std::int64_t, std::int64_t> blocks;
+    for (const auto& boot : tree.boots) boots[boot.id] = &boot;
+    for (const auto& block : tree.blocks) blocks[block.id] = block.number;
+    for (const auto& attempt : tree.attempts) {
+        if (attempt.lost || (attempt.outcome != "infra-error" && attempt.outcome != "cancelled")) continue;
+        const auto& boot = *boots.at(attempt.boot_id);
+        const bool last = boot.status == "done" && boot.outcome == attempt.outcome;
+        if (!last)
+            detail.retries.push_back({boot.uid, blocks[boot.block_id], boot.arm, attempt.outcome, attempt.detail, ""});
+    }
+}
+
 }  // namespace
 
 Evaluation view_of(const store::EvaluationRow& row) {
@@ -131,6 +146,7 @@ Result<EvaluationDetail> show_evaluation(const store::Store& store, const std::s
     detail.evaluation = view_of(tree->evaluation);
     add_arms(detail, *tree, *kernels);
     add_blocks(detail, *tree);
+    add_retries(detail, *tree);
     for (const auto& boot : *boots)
         if (boot.outcome != "ok" && boot.outcome != "cancelled")
             detail.failures.push_back({boot.uid, boot.block, boot.arm, boot.outcome, boot.detail, boot.console_path});

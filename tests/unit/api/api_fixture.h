@@ -40,6 +40,7 @@ class FakeService final : public Service {
     bool has_blob(const std::string& sha256) const override { return blobs.contains(sha256); }
     std::vector<ProgressEvent> progress() const override { return present; }
     bool idle() const override { return is_idle; }
+    bool busy(const std::string& uid) const override { return uid == busy_with; }
     void add_listener(Listener* listener) override { listeners.insert(listener); }
     void remove_listener(Listener* listener) override { listeners.erase(listener); }
 
@@ -50,6 +51,7 @@ class FakeService final : public Service {
     std::vector<ProgressEvent> present;
     std::set<Listener*> listeners;
     bool is_idle = true;
+    std::string busy_with;
 };
 
 struct RawAnswer {
@@ -84,6 +86,11 @@ class RawClient {
         if (bytes <= 0) return false;
         received.append(buffer, static_cast<std::size_t>(bytes));
         return true;
+    }
+    /// Something can be received now.
+    bool has_bytes() const {
+        pollfd wait{fd_.get(), POLLIN, 0};
+        return ::poll(&wait, 1, 0) == 1;
     }
     void receive_all() {
         while (receive()) {

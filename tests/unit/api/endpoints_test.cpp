@@ -138,6 +138,50 @@ TEST_F(ApiTest, ProgressIsPartOfARunningEvaluation) {
     ASSERT_TRUE(detail);
     ASSERT_TRUE(detail->evaluation.progress);
     EXPECT_EQ(detail->evaluation.progress->done, 7);
+    const auto list = list_from_json<Evaluation>("evaluations", get("/v1/evaluations").json());
+    ASSERT_TRUE(list);
+    ASSERT_TRUE(list->front().progress);
+    EXPECT_EQ(list->front().progress->done, 7);
+}
+
+TEST_F(ApiTest, EvaluationIsBusyForAsLongAsTheServiceSaysSo) {
+    start();
+    const auto uid = add_evaluation("a");
+    set_evaluation(uid, "queued", "cancelled");
+    const auto busy = [&] { return from_json<EvaluationDetail>(get("/v1/evaluations/a").json()).value().busy; };
+    EXPECT_FALSE(busy());
+    on_loop([&] { service_.busy_with = uid; });
+    EXPECT_TRUE(busy());
+}
+
+TEST_F(ApiTest, AttemptsThatWereMadeAgainAreRetries) {
+    start();
+    const auto uid = add_evaluation("a");
+    const auto boot = uids_.next(), attempt = uids_.next();
+    write([&](store::Writer& writer) -> Status {
+        if (auto done = writer.set_host({"local", "local", "qemu", "up", "{}", 1}); !done) return done;
+        if (auto done = writer.add_block(uid, 2, 1, 1); !done) return done;
+        if (auto done = writer.add_boot(uid, 2, 1, "change", 1, boot, 1); !done) return done;
+        if (auto done = writer.set_boot(boot, "pending", "running", "", "", 1); !done) return done;
+        if (auto done = writer.add_attempt(boot, attempt, 1, "local", 1); !done) return done;
+        store::AttemptEnd end;
+        end.outcome = "infra-error";
+        end.detail = "no memory";
+        if (auto done = writer.finish_attempt(attempt, end, {}, 2); !done) return done;
+        return writer.set_boot(boot, "running", "pending", "", "no memory", 2);
+    });
+    const auto detail = from_json<EvaluationDetail>(get("/v1/evaluations/a").json()).value();
+    EXPECT_TRUE(detail.failures.empty());
+    ASSERT_EQ(detail.retries.size(), 1U);
+    EXPECT_EQ(detail.retries[0].boot, boot);
+    EXPECT_EQ(detail.retries[0].arm, "change");
+    EXPECT_EQ(detail.retries[0].block, 2);
+    EXPECT_EQ(detail.retries[0].detail, "no memory");
+    write(
+        [&](store::Writer& writer) { return writer.set_boot(boot, "pending", "done", "infra-error", "no memory", 3); });
+    const auto given_up = from_json<EvaluationDetail>(get("/v1/evaluations/a").json()).value();
+    EXPECT_TRUE(given_up.retries.empty()) << "the last one is a failure";
+    EXPECT_EQ(given_up.failures.size(), 1U);
 }
 
 TEST_F(ApiTest, CancelResolvesTheNameFirst) {

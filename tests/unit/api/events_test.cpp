@@ -70,6 +70,17 @@ TEST_F(EventsTest, OnlyTheEvaluationThatWasAskedFor) {
     EXPECT_NE(client.received.find("\"type\":\"progress\""), std::string::npos);
 }
 
+TEST_F(EventsTest, HostsConcernEveryEvaluation) {
+    start();
+    const auto uid = add_evaluation("one");
+    auto client = listen_to("?after=0&evaluation=one");
+    ASSERT_TRUE(client.receive_until(uid));
+    write([&](store::Writer& writer) { return writer.set_host({"local", "local", "qemu", "down", "{}", 1}); });
+    announce();
+    ASSERT_TRUE(client.receive_until("\"to\":\"down\""));
+    EXPECT_EQ(lines_of(client).back().at("object"), "host");
+}
+
 TEST_F(EventsTest, BadQueriesAreRefused) {
     start();
     add_evaluation("a");
@@ -84,6 +95,26 @@ TEST_F(EventsTest, SilentStreamShowsThatItLives) {
     start(quick);
     auto client = listen_to("?after=0");
     EXPECT_TRUE(client.receive_until("1\r\n\n\r\n1\r\n\n\r\n"));
+    EXPECT_TRUE(lines_of(client).empty());
+}
+
+TEST_F(EventsTest, WhatConcernsOthersDoesNotPutTheHeartbeatOff) {
+    auto quick = options();
+    quick.limits.heartbeat = std::chrono::milliseconds(200);
+    start(quick);
+    const auto mine = add_evaluation("mine");
+    const auto other = add_evaluation("other");
+    auto client = listen_to(fmt::format("?after={}&evaluation={}", last_seq(), mine));
+    ASSERT_TRUE(client.receive_until("\r\n\r\n"));
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    for (bool even = true; !client.has_bytes() && std::chrono::steady_clock::now() < until; even = !even) {
+        write([&](store::Writer& writer) {
+            return writer.set_arm(other, "base", even ? "pending" : "building", even ? "building" : "pending", "", 1);
+        });
+        announce();
+    }
+    ASSERT_TRUE(client.has_bytes()) << "no sign of life in ten seconds";
+    EXPECT_TRUE(client.receive_until("1\r\n\n\r\n"));
     EXPECT_TRUE(lines_of(client).empty());
 }
 

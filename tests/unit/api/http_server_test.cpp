@@ -111,6 +111,17 @@ TEST_F(HttpServerTest, SocketBelongsToItsOwnerAlone) {
     EXPECT_FALSE(fs::exists(socket()));
 }
 
+TEST_F(HttpServerTest, SocketsModeDoesNotDependOnTheUmask) {
+    auto shared = options();
+    shared.socket_mode = 0660;
+    const auto before = ::umask(022);
+    start(shared);
+    EXPECT_EQ(::umask(before), 022U) << "the umask was not put back";
+    struct stat info {};
+    ASSERT_EQ(::stat(socket().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777U, 0660U);
+}
+
 TEST_F(HttpServerTest, SocketOfADeadDaemonIsReplacedAndOfALiveOneIsNot) {
     {
         UniqueFd dead(::socket(AF_UNIX, SOCK_STREAM, 0));
