@@ -41,14 +41,14 @@ struct Connection {
 
 Status connect(Connection& connection, const fs::path& socket) {
     const auto address = api::SocketAddress::of(socket);
-    if (!address) return fail(Fault::not_found, "no daemon answers on {}", socket.native());
+    if (!address) return fail(Fault::infra, "no daemon answers on {}", socket.native());
     error_code result;
     connection.stream.expires_after(connect_limit);
     connection.stream.async_connect(Local::endpoint(address->text()), [&](error_code error) { result = error; });
     connection.run();
     if (!result) return {};
     if (result == asio::error::connection_refused || result == error_code(ENOENT, boost::system::system_category()))
-        return fail(Fault::not_found, "no daemon answers on {}", socket.native());
+        return fail(Fault::infra, "no daemon answers on {}", socket.native());
     return fail(Fault::infra, "connect to {}: {}", socket.native(), result.message());
 }
 
@@ -105,6 +105,11 @@ Result<Json> Client::call_json(const Call& wanted) const {
     auto json = parse_json(answer->body, 64);
     if (answer->status >= 200 && answer->status < 300) return json;
     return tl::unexpected(api::error_from_json(json ? *json : Json()));
+}
+
+bool Client::present() const {
+    Connection connection;
+    return connect(connection, socket_).has_value();
 }
 
 Result<api::Version> Client::version() const {

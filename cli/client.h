@@ -39,8 +39,11 @@ class Client {
   public:
     explicit Client(fs::path socket) : socket_(std::move(socket)) {}
 
-    /// Every call: Fault::not_found when no daemon answers on the socket, Fault::infra when it goes away
-    /// before it has answered, Fault::timeout after 60 s; else the error that the daemon answered.
+    /// Somebody takes connections on the socket.
+    bool present() const;
+
+    /// Every call: Fault::infra when no daemon answers on the socket or it goes away before it has answered,
+    /// Fault::timeout after 60 s; else the error that the daemon answered.
     Result<api::Version> version() const;
     /// `key`: the same for every try of the same submission. The evaluation's uid.
     Result<std::string> submit(const api::Submit& submission, const std::string& key) const;

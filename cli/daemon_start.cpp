@@ -9,6 +9,8 @@
 #include <csignal>
 #include <thread>
 
+#include "cli/daemon_log.h"
+
 namespace kab::cli {
 namespace {
 
@@ -17,6 +19,7 @@ using Steady = std::chrono::steady_clock;
 constexpr auto ready_limit = std::chrono::seconds(60);  // a migration with its backup may take a while
 constexpr auto join_limit = std::chrono::seconds(20);
 constexpr auto retry_pause = std::chrono::milliseconds(50);
+constexpr int most_starts = 3;
 
 struct Pipe {
     UniqueFd read, write;
@@ -80,8 +83,8 @@ Result<std::string> read_line(int fd, Steady::time_point until) {
 Status start_daemon(const Paths& paths) {
     const auto program = find_program("kabd");
     if (!program) return pass(program);
-    const auto log_path = paths.state / "kabd.log";
-    const auto log = open_file(log_path, O_WRONLY | O_CREAT | O_APPEND);
+    const DaemonLog said(paths.state / "kabd.log");
+    const auto log = open_file(said.path(), O_WRONLY | O_CREAT | O_APPEND);
     if (!log) return pass(log);
     const auto null = open_file("/dev/null", O_RDONLY);
     if (!null) return pass(null);
@@ -103,8 +106,9 @@ Status start_daemon(const Paths& paths) {
     if (!line) return pass(line);
     if (*line == "ready") return {};
     if (line->starts_with("conflict: ")) return fail(Fault::conflict, "{}", line->substr(10));
-    if (line->empty()) return fail(Fault::infra, "kabd ended at its start: see {}", log_path.string());
-    return fail(Fault::infra, "kabd could not start: {} (see {})", *line, log_path.string());
+    const auto why = line->empty() ? said.last_line() : *line;
+    return fail(Fault::infra, "kabd could not start: {} (see {})", why.empty() ? "it ended without a word" : why,
+                said.path().string());
 }
 
 /// Asks a daemon of another version to make room.
@@ -115,7 +119,7 @@ Status replace(const Client& client, const api::Version& other, const Paths& pat
         return fail(Fault::conflict, "{} serves {}, this is kab {}: use its version, or another KAB_STATE_DIR", name,
                     paths.state.string(), KAB_VERSION);
     if (auto asked = client.shutdown(); !asked) {
-        if (asked.error().fault == Fault::not_found || asked.error().fault == Fault::infra) return {};  // just went
+        if (asked.error().fault == Fault::infra) return {};  // just went
         return fail(Fault::conflict, "{} is busy, this is kab {}: wait until it is done, or `kab cancel` what it runs",
                     name, KAB_VERSION);
     }
@@ -127,16 +131,17 @@ Status replace(const Client& client, const api::Version& other, const Paths& pat
     return fail(Fault::timeout, "{} was asked to end, and did not", name);
 }
 
-/// Nothing when no daemon answers.
-Result<std::optional<api::Version>> present_daemon(const Client& client, const Paths& paths) {
+/// Nothing when no daemon answers. `started`: it would be one that we have started.
+Result<std::optional<api::Version>> present_daemon(const Client& client, const Paths& paths, bool started = false) {
     const auto version = client.version();
     if (!version) {
-        // One that goes away while it is asked is gone.
-        if (version.error().fault == Fault::not_found || version.error().fault == Fault::infra)
-            return std::optional<api::Version>();
+        if (version.error().fault == Fault::infra) return std::optional<api::Version>();
         return pass(version);
     }
     if (version->version == KAB_VERSION) return std::optional(*version);
+    if (started)
+        return fail(Fault::infra, "kabd {} was started by kab {}: install both from one version", version->version,
+                    KAB_VERSION);
     if (auto replaced = replace(client, *version, paths); !replaced) return pass(replaced);
     return std::optional<api::Version>();
 }
@@ -152,11 +157,18 @@ Result<api::Version> ensure_daemon(const Paths& paths) {
     const auto lock = FileLock::take(paths.state / "start.lock");
     if (!lock) return pass(lock);
     const auto until = Steady::now() + join_limit;
-    for (;;) {
-        const auto present = present_daemon(client, paths);
+    const DaemonLog log(paths.state / "kabd.log");
+    for (int starts = 0;;) {
+        const auto present = present_daemon(client, paths, starts > 0);
         if (!present) return pass(present);
         if (*present) return **present;
+        if (starts == most_starts) {
+            const auto why = log.complaint();
+            return fail(Fault::infra, "kabd was started {} times and each time went away{}{} (see {})", starts,
+                        why.empty() ? "" : ": ", why, log.path().string());
+        }
         const auto started = start_daemon(paths);
+        if (started) ++starts;
         // A daemon that was started otherwise is coming up, or an old one is still on its way out.
         const bool conflict = !started && started.error().fault == Fault::conflict;
         if (!started && (!conflict || Steady::now() > until)) return pass(started);

@@ -16,11 +16,24 @@ namespace kab::cli {
 namespace {
 
 constexpr auto line_interval = std::chrono::seconds(5);
+constexpr auto estimate_after = std::chrono::seconds(5);
 constexpr int bar_width = 16;
 
 std::string counted(const std::string& what, std::int64_t done, std::int64_t total) {
     if (total > 0) return fmt::format("{} {}/{}", what, done, total);
     return done > 0 ? fmt::format("{} {}", what, done) : what;
+}
+
+/// Of a build's step, kabd sends the number done as the total when it does not know better.
+bool knows_total(const api::Progress& progress) {
+    return progress.total > 0 && progress.done < progress.total;
+}
+
+std::string step_text(const api::Progress& progress) {
+    if (progress.step == "waiting") return "waiting for another build or measurement on this machine";
+    if (progress.phase == "boot")
+        return progress.step == "running" ? counted("run", progress.done, progress.total) : progress.step;
+    return counted(progress.step, progress.done, knows_total(progress) ? progress.total : 0);
 }
 
 int terminal_width(FILE* file) {
@@ -46,10 +59,7 @@ std::string describe(const api::Progress& progress, std::chrono::nanoseconds age
         text = progress.phase;
     }
     if (!progress.arm.empty()) text += (progress.phase == "boot" ? ": " : " ") + progress.arm;
-    if (progress.phase == "boot" && !progress.step.empty())
-        text += " " + (progress.step == "running" ? counted("run", progress.done, progress.total) : progress.step);
-    if (progress.phase != "boot" && !progress.step.empty())
-        text += ": " + counted(progress.step, progress.done, progress.total);
+    if (!progress.step.empty()) text += (progress.phase == "boot" ? " " : ": ") + step_text(progress);
     if (progress.left_ns > 0) {
         const auto left = std::chrono::nanoseconds(progress.left_ns) - age;
         // Whole seconds: what is left is an estimate.
@@ -63,7 +73,7 @@ std::optional<double> share_done(const api::Progress& progress) {
     const bool boots = progress.phase == "boot" && progress.boots > 0;
     const auto total = boots ? progress.boots : progress.total;
     const auto done = boots ? progress.boot : progress.done;
-    if (total <= 0) return std::nullopt;
+    if (total <= 0 || (!boots && !knows_total(progress))) return std::nullopt;
     return std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0);
 }
 
@@ -77,6 +87,10 @@ std::string describe(const api::Transition& transition) {
     // How it ended is said at the end, with more.
     const bool under_way = transition.to == "freezing" || transition.to == "building" || transition.to == "running";
     if (transition.object == "evaluation" && under_way) return transition.to + detail;
+    if (transition.object == "host" && transition.to == "down")
+        return fmt::format("host {}: down{}", transition.name, detail);
+    if (transition.object == "host" && transition.from == "down")
+        return fmt::format("host {}: {} again", transition.name, transition.to);
     if (transition.object == "arm" && (transition.to == "failed" || transition.to == "stopped"))
         return fmt::format("arm {} {}{}", transition.name, transition.to, detail);
     if (transition.object == "block" && transition.to == "complete")
@@ -97,8 +111,34 @@ ProgressView::Style ProgressView::style_of(FILE* file) {
     return ::isatty(fileno(file)) != 0 && !dumb ? Style::terminal : Style::lines;
 }
 
-void ProgressView::show(const api::Progress& progress, SteadyPoint now) {
+void ProgressView::estimate(api::Progress& progress, SteadyPoint now) {
+    if (progress.phase == "boot" || progress.left_ns > 0 || !knows_total(progress)) return;
+    if (const auto key = key_of(progress); key != step_key_ || progress.done < step_from_) {
+        step_key_ = key;
+        step_since_ = now;
+        step_from_ = progress.done;
+    }
+    const auto elapsed = now - step_since_;
+    const auto made = progress.done - step_from_;
+    if (made <= 0 || elapsed < estimate_after) return;
+    const auto left = std::chrono::duration<double, std::nano>(elapsed).count() *
+                      static_cast<double>(progress.total - progress.done) / static_cast<double>(made);
+    progress.left_ns = static_cast<std::int64_t>(left);
+}
+
+void ProgressView::wait(const std::string& text, SteadyPoint now) {
+    const bool news = text != waiting_;
+    waiting_ = text;
+    progress_.reset();
+    if (style_ == Style::terminal) return draw(now);
+    if (news) note(text);
+}
+
+void ProgressView::show(const api::Progress& given, SteadyPoint now) {
+    auto progress = given;
+    estimate(progress, now);
     progress_ = progress;
+    waiting_.clear();
     came_ = now;
     if (style_ == Style::terminal) return draw(now);
     if (style_ == Style::silent) return;
@@ -126,13 +166,16 @@ void ProgressView::note(const std::string& line) {
 }
 
 void ProgressView::tick(SteadyPoint now) {
-    if (style_ == Style::terminal && progress_ && now - drawn_at_ >= std::chrono::seconds(1)) draw(now);
+    const bool something = progress_ || !waiting_.empty();
+    if (style_ == Style::terminal && something && now - drawn_at_ >= std::chrono::seconds(1)) draw(now);
 }
 
 void ProgressView::draw(SteadyPoint now) {
-    std::string line;
-    if (const auto share = share_done(*progress_)) line = bar(*share, bar_width) + " ";
-    line += describe(*progress_, now - came_);
+    std::string line = waiting_;
+    if (progress_) {
+        const auto share = share_done(*progress_);
+        line = (share ? bar(*share, bar_width) + " " : "") + describe(*progress_, now - came_);
+    }
     // One column is left free: in the last one many terminals wrap.
     const auto width = static_cast<std::size_t>(std::max(terminal_width(file_) - 1, 10));
     fmt::print(file_, "\r{}\x1b[K", shorten(line, width));

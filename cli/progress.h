@@ -20,7 +20,7 @@ std::optional<double> share_done(const api::Progress& progress);
 std::string bar(double share, int width);
 /// The transitions worth a line of their own; empty for the others.
 std::string describe(const api::Transition& transition);
-/// "boot of inline-free in block 3: hang: ...".
+/// "boot of inline-free in block 3: hang: ..." (one line).
 std::string describe(const api::Failure& failure);
 
 class ProgressView {
@@ -34,7 +34,10 @@ class ProgressView {
     ProgressView(const ProgressView&) = delete;
     ProgressView& operator=(const ProgressView&) = delete;
 
+    /// Adds the time left of a build's step, which kabd does not know.
     void show(const api::Progress& progress, SteadyPoint now);
+    /// What it waits for, before there is any progress.
+    void wait(const std::string& text, SteadyPoint now);
     void show(const api::Transition& transition);
     /// A line that stays, above the redrawn one.
     void note(const std::string& line);
@@ -45,13 +48,18 @@ class ProgressView {
 
   private:
     void draw(SteadyPoint now);
+    void estimate(api::Progress& progress, SteadyPoint now);
 
     FILE* file_;
     Style style_;
     std::optional<api::Progress> progress_;
     SteadyPoint came_, drawn_at_;
     bool drawn_ = false;
-    std::string last_key_, last_line_;
+    std::string last_key_, last_line_, waiting_;
+    // The step that is under way, as of when it was first seen.
+    std::string step_key_;
+    SteadyPoint step_since_;
+    std::int64_t step_from_ = 0;
 };
 
 }  // namespace kab::cli

@@ -10,12 +10,14 @@ namespace {
 
 struct Options {
     std::string file;
+    std::optional<std::uint64_t> seed;
     FollowOptions follow;
 };
 
 int run(const Paths& paths, const Options& options) {
-    const auto spec = load_spec(paths, options.file);
+    auto spec = load_spec(paths, options.file);
     if (!spec) return exit_usage;
+    if (options.seed) spec->experiment.decide.seed = options.seed;
     note_interrupts();
     const auto uid = submit_spec(paths, *spec);
     if (!uid) return complain(uid.error());
@@ -29,6 +31,7 @@ void add_run(CLI::App& app, Action& action) {
     auto options = std::make_shared<Options>();
     auto* command = app.add_subcommand("run", "Run an experiment and report what it found");
     command->add_option("FILE", options->file, "the experiment (YAML)")->required();
+    command->add_option("--seed", options->seed, "of everything random; else decide.seed of FILE, else one is drawn");
     add_follow_options(*command, options->follow);
     command->footer(
         "Progress goes to stderr, the report to stdout. Ctrl-C cancels the evaluation and waits for its end;\n"

@@ -30,10 +30,6 @@ Result<std::string> hand_over(const Client& client, const api::Submit& submissio
     return client.submit(submission, key);
 }
 
-bool went_away(const Error& error) {
-    return error.fault == Fault::not_found || error.fault == Fault::infra;
-}
-
 }  // namespace
 
 Result<std::string> submit_spec(const Paths& paths, const SpecFile& spec) {
@@ -49,7 +45,7 @@ Result<std::string> submit_spec(const Paths& paths, const SpecFile& spec) {
     for (int number = 1;; ++number) {
         if (auto daemon = ensure_daemon(paths); !daemon) return pass(daemon);
         auto uid = hand_over(Client(paths.socket()), submission, *files, key);
-        if (uid || number == tries || !went_away(uid.error())) return uid;
+        if (uid || number == tries || uid.error().fault != Fault::infra) return uid;
     }
 }
 

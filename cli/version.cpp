@@ -7,8 +7,9 @@ namespace kab::cli {
 namespace {
 
 int version(const Paths& paths, bool json) {
-    const auto daemon = Client(paths.socket()).version();
-    if (!daemon && daemon.error().fault != Fault::not_found) return complain(daemon.error());
+    const Client client(paths.socket());
+    const auto daemon = client.version();
+    if (!daemon && client.present()) return complain(daemon.error());
     if (json) {
         Json text{{"version", KAB_VERSION}, {"api", api::api_version}, {"daemon", nullptr}};
         if (daemon) text["daemon"] = api::to_json(*daemon);

@@ -58,7 +58,7 @@ Result<fs::path> find_program(const std::string& name) {
         if (fs::is_regular_file(path, ignored)) return path;
         text += (text.empty() ? "" : ", ") + path.string();
     }
-    return fail(Fault::not_found, "program {} not found (tried {}); is kab installed completely?", name, text);
+    return fail(Fault::infra, "program {} not found (tried {}); is kab installed completely?", name, text);
 }
 
 Result<fs::path> find_data(const Paths& paths, const fs::path& relative) {

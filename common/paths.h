@@ -20,7 +20,7 @@ struct Paths {
 };
 
 /// A program of kab's own (kab-host, kab-agent, kab-build, kab-supervise): KAB_LIBEXEC_DIR, then
-/// beside the running executable, then <prefix>/libexec/kab. Fault::not_found names what was tried.
+/// beside the running executable, then <prefix>/libexec/kab. Fault::infra names what was tried.
 Result<fs::path> find_program(const std::string& name);
 
 /// A file of the share directories: `relative` under each of paths.data in turn.

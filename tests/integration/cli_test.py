@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socketserver
@@ -11,6 +12,8 @@ import subprocess
 import tempfile
 import threading
 import unittest
+
+from kab_env import wait_until
 
 BIN = pathlib.Path(os.environ["KAB_BIN_DIR"])
 SOURCE = pathlib.Path(os.environ["KAB_SOURCE_DIR"])
@@ -91,7 +94,6 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def wait_for_exit(fd):
-        import select
         ended, _, _ = select.select([fd], [], [], 30)
         os.close(fd)
         if not ended:
@@ -102,17 +104,22 @@ class Case(unittest.TestCase):
         signal.pidfd_send_signal(fd, signal.SIGKILL)
         self.wait_for_exit(fd)
 
-    def use_hanging_builder(self):
-        """A builder that never gets on: evaluations stay where they are."""
+    def use_programs(self, **scripts):
+        """Scripts in place of kab's own programs ("kab_build" is kab-build)."""
         programs = self.dir / "programs"
         programs.mkdir()
-        for name in ("kab-build", "kab-host"):
-            path = programs / name
-            path.write_text(HANGS)
+        self.env["KAB_LIBEXEC_DIR"] = str(programs)
+        for name, text in scripts.items():
+            path = programs / name.replace("_", "-")
+            path.write_text(text)
             path.chmod(0o755)
+        return programs
+
+    def use_hanging_builder(self, builder=HANGS):
+        """A builder that never gets on: evaluations stay where they are."""
+        programs = self.use_programs(kab_build=builder, kab_host=HANGS)
         for name in ("kab-agent", "kab-supervise"):
             (programs / name).symlink_to(BIN / name)
-        self.env["KAB_LIBEXEC_DIR"] = str(programs)
 
 
 class Help(Case):
@@ -124,7 +131,7 @@ class Help(Case):
 
     def test_wrong_usage_is_exit_2(self):
         self.assertIn("did you mean 'query'", self.kab("qeury", code=2).stderr)
-        for args in ([], ["run"], ["run", "--nosuch"], ["query"], ["report", "--format", "pdf"], ["list", "extra"]):
+        for args in ([], ["run"], ["run", "--nosuch"], ["run", "--seed", "-1", "x.yaml"], ["run", "--seed", "x", "x.yaml"], ["query"], ["report", "--format", "pdf"], ["list", "extra"]):
             self.assertTrue(self.kab(*args, code=2).stderr, args)
 
     def test_man_page_names_every_command(self):
@@ -295,6 +302,52 @@ class Daemon(Case):
         self.kab("cancel", uid, code=0)
         self.assertEqual(watching.wait(timeout=60), 130)
 
+    def test_sigterm_ends_kab_and_not_the_evaluation(self):
+        self.use_hanging_builder()
+        running = self.start("run", "small.yaml")
+        uid = self.wait_for_line(running, "evaluation ").split()[2]
+        self.wait_for_line(running, "freezing")
+        running.send_signal(signal.SIGTERM)
+        self.assertEqual(running.wait(timeout=60), -signal.SIGTERM)
+        self.assertIn("status    freezing", self.kab("show", uid, code=0).stdout)
+
+    def test_after_an_interrupt_nothing_of_it_runs(self):
+        self.use_hanging_builder("#!/bin/sh\necho $$ > $KAB_STATE_DIR/builder.pid\nexec sleep 3600\n")
+        running = self.start("run", "small.yaml")
+        self.wait_for_line(running, "freezing")
+        pid_file = self.state / "builder.pid"
+        wait_until(lambda: pid_file.exists() and pid_file.read_text().strip(), 30, "the builder runs")
+        builder = os.pidfd_open(int(pid_file.read_text()))
+        self.addCleanup(os.close, builder)
+        running.send_signal(signal.SIGINT)
+        self.assertEqual(running.wait(timeout=60), 130)
+        self.assertTrue(select.select([builder], [], [], 0)[0], "kab has returned while the builder still runs")
+
+    def test_an_interrupt_waits_for_a_daemon_to_hear_it(self):
+        self.use_hanging_builder()
+        running = self.start("run", "small.yaml")
+        self.wait_for_line(running, "freezing")
+        away = self.state / "away.sock"
+        (self.state / "kabd.sock").rename(away)
+        running.send_signal(signal.SIGINT)
+        self.wait_for_line(running, "cancelling")
+        away.rename(self.state / "kabd.sock")
+        self.assertEqual(running.wait(timeout=60), 130)
+        self.assertIn("status    cancelled", self.kab("show", "last", code=0).stdout)
+
+    def test_a_queued_one_says_what_it_waits_for(self):
+        self.use_hanging_builder()
+        first = self.kab("submit", "small.yaml", code=0).stdout.strip()
+        self.write("other.yaml", GOOD.replace("experiment: small", "experiment: other"))
+        self.wait_for_line(self.start("run", "other.yaml"), "queued behind small (freezing)")
+        self.wait_for_line(self.start("run", "small.yaml"), f"queued behind {first} (freezing), 1 more before this one")
+
+    def test_a_seed_of_ones_own(self):
+        self.kab("submit", "--seed", "18446744073709551615", "small.yaml", code=0)
+        self.kab("run", "--seed", "11", "small.yaml", code=3)
+        seeds = self.kab("query", "select seed from evaluation order by id", code=0).stdout
+        self.assertEqual(seeds.split(), ["seed", "18446744073709551615", "11"])
+
     def test_a_killed_daemon_is_started_again_and_goes_on(self):
         self.use_hanging_builder()
         running = self.start("run", "small.yaml")
@@ -321,6 +374,26 @@ class Daemon(Case):
         done = self.kab("run", "small.yaml", code=3)
         self.assertIn("kab.db", done.stderr)
         self.assertIn("kabd.log", done.stderr)
+
+    def test_a_daemon_that_never_stays_is_started_three_times(self):
+        self.use_programs(kabd="#!/bin/sh\necho x >> $KAB_STATE_DIR/starts\n"
+                               "echo 2026-03-01T12:00:00.000 critical the disk is full\necho ready >&3\n")
+        error = self.kab("submit", "small.yaml", code=3).stderr
+        self.assertIn("started 3 times", error)
+        self.assertIn("the disk is full", error)
+        self.assertEqual((self.state / "starts").read_text(), "x\n" * 3)
+
+    def test_a_daemon_that_ends_at_once_is_quoted(self):
+        self.use_programs(kabd="#!/bin/sh\necho 'kabd: libfoo.so: cannot open shared object file'\nexit 127\n")
+        self.assertIn("libfoo.so", self.kab("submit", "small.yaml", code=3).stderr)
+
+    def test_an_incomplete_installation_is_no_usage_error(self):
+        (self.dir / "bin").mkdir()
+        shutil.copy(BIN / "kab", self.dir / "bin/kab")
+        done = subprocess.run([self.dir / "bin/kab", "submit", "small.yaml"], env=self.env, cwd=self.dir, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("program kabd not found", done.stderr)
 
 
 class OtherVersions(Case):

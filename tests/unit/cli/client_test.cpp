@@ -47,7 +47,8 @@ TEST_F(ClientTest, SubmissionAndBlobs) {
 }
 
 TEST_F(ClientTest, NoDaemonIsToldFromOneThatGoesAway) {
-    EXPECT_EQ(client().version().error().fault, Fault::not_found);
+    EXPECT_EQ(client().version().error().fault, Fault::infra);
+    EXPECT_FALSE(client().present());
     {
         UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
         sockaddr_un name{};
@@ -63,8 +64,12 @@ TEST_F(ClientTest, NoDaemonIsToldFromOneThatGoesAway) {
         EXPECT_EQ(client().version().error().fault, Fault::infra);
         rude.join();
     }
-    EXPECT_EQ(client().version().error().fault, Fault::not_found) << "a dead daemon's socket";
-    EXPECT_EQ(Client(directory_->path() / "none" / std::string(150, 'x')).version().error().fault, Fault::not_found);
+    EXPECT_FALSE(client().present()) << "a dead daemon's socket";
+    const Client nowhere(directory_->path() / "none" / std::string(150, 'x'));
+    EXPECT_FALSE(nowhere.present());
+    EXPECT_NE(nowhere.version().error().message.find("no daemon answers"), std::string::npos);
+    start();
+    EXPECT_TRUE(client().present());
 }
 
 TEST_F(ClientTest, EventsComeUntilTheDaemonGoes) {

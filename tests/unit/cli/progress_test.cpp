@@ -49,6 +49,13 @@ TEST(Describe, SaysPhaseStepAndTimeLeft) {
     EXPECT_EQ(describe(building(412), seconds(300)), "build change: compile 412/760, nearly there");
     EXPECT_EQ(describe(booting(2, 4)), "block 2/6, boot 5/18: base run 3/4");
     EXPECT_EQ(describe(api::Progress{"U", "freeze", "a", "import"}), "freeze a: import");
+    EXPECT_EQ(describe(api::Progress{"U", "build", "a", "compile", 425, 425}), "build a: compile 425");
+    EXPECT_EQ(describe(api::Progress{"U", "build", "a", "compile", 425, 0}), "build a: compile 425");
+    EXPECT_EQ(describe(api::Progress{"U", "build", "a", "waiting"}),
+              "build a: waiting for another build or measurement on this machine");
+    auto waiting = booting(1, 0);
+    waiting.step = "waiting";
+    EXPECT_EQ(describe(waiting), "block 1/6, boot 1/18: base waiting for another build or measurement on this machine");
 }
 
 TEST(Describe, BarShowsBootsOrTheStepOfTheBuild) {
@@ -57,7 +64,7 @@ TEST(Describe, BarShowsBootsOrTheStepOfTheBuild) {
     EXPECT_EQ(bar(1, 4), "[####]");
     EXPECT_DOUBLE_EQ(share_done(booting(1, 9)).value(), 0.5);
     EXPECT_DOUBLE_EQ(share_done(building(380)).value(), 0.5);
-    EXPECT_DOUBLE_EQ(share_done(building(10000)).value(), 1.0);
+    EXPECT_FALSE(share_done(building(10000))) << "more than were expected: nobody knows";
     EXPECT_FALSE(share_done(api::Progress{"U", "freeze", "", ""}));
 }
 
@@ -88,6 +95,45 @@ TEST_F(ViewTest, TerminalRedrawsOneLineAndTakesItAway) {
     EXPECT_EQ(written(), line + "\r\x1b[Kkab: arm change failed\n" + line + "\r\x1b[K");
 }
 
+TEST_F(ViewTest, TimeLeftOfABuildIsEstimatedFromItsPace) {
+    ProgressView view(file_, ProgressView::Style::lines);
+    auto progress = building(100);
+    progress.left_ns = 0;
+    view.show(progress, now_);
+    progress.done = 110;
+    view.show(progress, now_ + seconds(4));  // too early to tell, and no line yet
+    progress.done = 160;
+    view.show(progress, now_ + seconds(6));
+    progress.step = "link";
+    progress.done = 1;
+    view.show(progress, now_ + seconds(20));
+    EXPECT_EQ(written(),
+              "kab: build change: compile 100/760\n"
+              "kab: build change: compile 160/760, about 1m 00s left\n"
+              "kab: build change: link 1/760\n");
+}
+
+TEST_F(ViewTest, WaitingIsToldOnceUntilItChanges) {
+    {
+        ProgressView view(file_, ProgressView::Style::lines);
+        view.wait("queued behind a (block 1/6)", now_);
+        view.wait("queued behind a (block 1/6)", now_ + seconds(5));
+        view.wait("queued behind a (block 2/6)", now_ + seconds(10));
+        view.show(booting(1, 0), now_ + seconds(11));
+    }
+    EXPECT_EQ(written(),
+              "kab: queued behind a (block 1/6)\n"
+              "kab: queued behind a (block 2/6)\n"
+              "kab: block 1/6, boot 1/18: base run 3/4\n");
+}
+
+TEST_F(ViewTest, WaitingIsDrawnOnATerminal) {
+    ProgressView view(file_, ProgressView::Style::terminal);
+    view.wait("queued behind a", now_);
+    view.tick(now_ + seconds(2));
+    EXPECT_EQ(written(), "\rqueued behind a\x1b[K\rqueued behind a\x1b[K");
+}
+
 TEST_F(ViewTest, SilentMeansSilent) {
     ProgressView view(file_, ProgressView::Style::silent);
     view.show(booting(1, 9), now_);
@@ -107,6 +153,9 @@ TEST(Describe, OnlyTransitionsWorthALineAreTold) {
     EXPECT_EQ(of("block", "complete", ""), "block n done");
     EXPECT_EQ(of("block", "excluded", "interrupted"), "block n excluded: interrupted");
     EXPECT_EQ(of("attempt", "finished", "x"), "");
+    EXPECT_EQ(of("host", "down", "no kab-host"), "host n: down: no kab-host");
+    EXPECT_EQ(of("host", "up", ""), "") << "it was not known to be down";
+    EXPECT_EQ(describe(api::Transition{1, 2, "", "host", "n", "down", "up", ""}), "host n: up again");
     EXPECT_EQ(describe(api::Failure{"B", 3, "base", "hang", "no hello", ""}),
               "boot of base in block 3: hang: no hello");
 }
