@@ -28,6 +28,12 @@ MAY_INCLUDE = {
         "common", "common/digest", "common/process", "protocol", "daemon/spec", "daemon/plan", "daemon/stats",
         "daemon/store", "daemon/kernel", "daemon/host", "daemon/report", "daemon/coordinator/core",
     },
+    "daemon/api": {"common", "protocol", "protocol/api", "daemon/coordinator", "daemon/store", "daemon/api/views"},
+    "daemon/api/views": {"common", "protocol/api", "daemon/store"},
+    "cli": {
+        "common", "common/digest", "protocol/api", "daemon/api/views", "daemon/plan", "daemon/report", "daemon/spec",
+        "daemon/store",
+    },
     "agent/guest": {"common", "protocol", "agent/guest/workloads", "agent/guest/perf"},
     "agent/guest/workloads": {"common", "protocol", "agent/guest", "agent/guest/perf"},
     "agent/guest/perf": {"common", "protocol", "agent/guest"},
