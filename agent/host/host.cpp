@@ -1,6 +1,7 @@
 #include "agent/host/host.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 #include <csignal>
 
@@ -14,6 +15,7 @@ using ErrorCode = boost::system::error_code;
 namespace {
 
 constexpr int exit_failure = 3;
+constexpr int host_nice = -10;
 /// For a boot to end and the last messages to be written; after it the supervisor cleans up.
 constexpr auto stop_limit = std::chrono::seconds(10);
 
@@ -25,6 +27,8 @@ Host::Host(asio::io_context& context)
 Host::~Host() = default;
 
 int Host::run(int in, int out) {
+    // What relays must not wait behind other work; where it is not allowed nothing changes. QEMU adds its own.
+    (void)::setpriority(PRIO_PROCESS, 0, host_nice);
     qemu::sweep_scratch();
     auto found = qemu::find_accelerators();
     if (!found) {
