@@ -186,6 +186,15 @@ TEST_F(WriterTest, TransitionsAreTheHistoryInOrder) {
     ASSERT_EQ(last->size(), 2U);
     EXPECT_EQ(last->back().to, "cancelled");
     EXPECT_LT(last->front().seq, last->back().seq);
+}
+
+TEST_F(WriterTest, AnEndedEvaluationIsUnfinishedUntilItsAttemptsAreClosed) {
+    expect_ok([&](Writer& w) { return w.set_evaluation(uid_, "running", "cancelled", "cancelled by request", 77); });
+    EXPECT_EQ(store().unfinished_evaluations()->size(), 1U);
+    AttemptEnd end;
+    end.outcome = "cancelled";
+    end.lost = true;
+    expect_ok([&](Writer& w) { return w.finish_attempt(attempt_, end, {}, 78); });
     EXPECT_TRUE(store().unfinished_evaluations()->empty());
 }
 
