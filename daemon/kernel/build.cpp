@@ -31,20 +31,20 @@ void keep_log(const WorkTree& work_tree, const fs::path& log) {
     fs::copy_file(work_tree.file("build.log"), log, fs::copy_options::overwrite_existing, ignored);
 }
 
-Result<Built> build_in(WorkTree& work_tree, const Frozen& frozen, const Paths& paths, const Git& store,
-                       const Progress& progress) {
+Status check_out(WorkTree& work_tree, const Frozen& frozen, const Git& store, const Progress& progress) {
     if (progress) progress("checkout", 0, 0);
-    if (auto checked_out = work_tree.check_out(store, frozen.tree); !checked_out) {
-        if (checked_out.error().fault == Fault::io) (void)work_tree.drop(true);
-        return pass(checked_out);
-    }
+    auto checked_out = work_tree.check_out(store, frozen.tree);
+    if (!checked_out && checked_out.error().fault == Fault::io) (void)work_tree.drop(true);
+    return checked_out;
+}
+
+Result<Built> compile_and_publish(const WorkTree& work_tree, const Frozen& frozen, const Paths& paths,
+                                  const Progress& progress) {
     auto compiled = compile(frozen, work_tree, progress);
-    if (!compiled) {
-        keep_log(work_tree, failed_log(paths, frozen.key));
-        if (compiled.error().fault == Fault::io) (void)work_tree.drop(false);  // a full disk: give back what we can
-        return pass(compiled);
-    }
-    return publish(paths, frozen, *compiled, work_tree);
+    if (compiled) return publish(paths, frozen, *compiled, work_tree);
+    keep_log(work_tree, failed_log(paths, frozen.key));
+    if (compiled.error().fault == Fault::io) (void)work_tree.drop(false);  // a full disk: give back what we can
+    return pass(compiled);
 }
 
 }  // namespace
@@ -70,7 +70,9 @@ Result<Built> build(const Frozen& frozen, const Paths& paths, const Progress& pr
     auto machine = take_machine("building kernel " + frozen.key.substr(0, 12), progress);
     if (!machine) return pass(machine);
     if (auto begun = work_tree->begin(); !begun) return pass(begun);
-    auto built = build_in(*work_tree, frozen, paths, store, progress);
+    // Where it fails, the work tree stays marked as busy and is repaired by who comes next.
+    if (auto checked_out = check_out(*work_tree, frozen, store, progress); !checked_out) return pass(checked_out);
+    auto built = compile_and_publish(*work_tree, frozen, paths, progress);
     if (auto finished = work_tree->finish(); !finished && built) return pass(finished);
     if (built) {
         std::error_code ignored;

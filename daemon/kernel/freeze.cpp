@@ -63,14 +63,12 @@ Result<std::string> key_of(const Frozen& frozen, const std::string& architecture
         .hex();
 }
 
-Status resolve_tree(const Request& request, const Paths& paths, const Progress& progress, Frozen& frozen) {
-    auto store = SourceStore::open(paths, progress);
-    if (!store) return pass(store);
-    auto source = resolve_source(request, *store, progress);
+Status take_source(const Request& request, const SourceStore& store, const Progress& progress, Frozen& frozen) {
+    auto source = resolve_source(request, store, progress);
     if (!source) return pass(source);
-    auto patches = load_patches(request.patches, *store);
+    auto patches = load_patches(request.patches, store);
     if (!patches) return pass(patches);
-    auto patched = apply_patches(*patches, source->tree, source->name, *store, progress);
+    auto patched = apply_patches(*patches, source->tree, source->name, store, progress);
     if (!patched) return pass(patched);
     frozen.origin = source->origin;
     frozen.base_commit = source->commit;
@@ -78,6 +76,14 @@ Status resolve_tree(const Request& request, const Paths& paths, const Progress& 
     frozen.tree = patched->tree;
     frozen.patches = std::move(patched->patches);
     return {};
+}
+
+Status resolve_tree(const Request& request, const Paths& paths, const Progress& progress, Frozen& frozen) {
+    auto store = SourceStore::open(paths, progress);
+    if (!store) return pass(store);
+    auto taken = take_source(request, *store, progress, frozen);
+    store->sweep();  // at once: what a full disk left half-written takes the room
+    return taken;
 }
 
 }  // namespace

@@ -118,8 +118,10 @@ std::vector<std::string> split_lines(std::string_view text) {
 }
 
 bool tells_full_disk(std::string_view text) {
-    return text.find("No space left on device") != std::string_view::npos ||
-           text.find("Disk quota exceeded") != std::string_view::npos;
+    for (const char* words : {"No space left on device", "Out of diskspace", "Disk quota exceeded"}) {
+        if (text.find(words) != std::string_view::npos) return true;
+    }
+    return false;
 }
 
 }  // namespace kab::kernel

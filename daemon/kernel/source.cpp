@@ -37,7 +37,7 @@ Result<BaseSource> resolve_source(const Request& request, const SourceStore& sto
     auto source = resolve_kind(request, store, progress);
     if (!source) {
         Error error = source.error();
-        if (error.where.empty()) error.where = request.location;
+        if (error.where.empty()) error.where = without_credentials(request.location);
         return tl::unexpected(error);
     }
     const auto makefile = read_blob(store.git(), source->tree, "Makefile");

@@ -25,6 +25,9 @@ Result<BaseSource> resolve_git(const std::string& location, const std::string& r
                                const Progress& progress);
 Result<BaseSource> resolve_directory(const std::string& path, const SourceStore& store, const Progress& progress);
 
+/// Without the password that a URL may carry: locations are shown and stored.
+std::string without_credentials(const std::string& location);
+
 /// `make kernelversion` without running make: VERSION, PATCHLEVEL, SUBLEVEL, EXTRAVERSION of a Makefile.
 /// Empty when they are not there.
 std::string kernel_version(const std::string& makefile);

@@ -93,6 +93,15 @@ Result<BaseSource> from_url(const std::string& url, const std::string& ref, cons
 
 }  // namespace
 
+std::string without_credentials(const std::string& location) {
+    const auto scheme = location.find("://");
+    if (scheme == std::string::npos) return location;
+    const auto begin = scheme + 3, end = std::min(location.find('/', begin), location.size());
+    const auto at = location.rfind('@', end);
+    if (at == std::string::npos || at < begin) return location;
+    return location.substr(0, begin) + location.substr(at + 1);
+}
+
 Result<BaseSource> resolve_git(const std::string& location, const std::string& ref, const SourceStore& store,
                                const Progress& progress) {
     const std::string wanted = ref.empty() ? "HEAD" : ref;
@@ -100,7 +109,7 @@ Result<BaseSource> resolve_git(const std::string& location, const std::string& r
     auto source = is_url(location) ? from_url(location, wanted, store, progress) : from_local(location, wanted, store);
     if (!source) return source;
     source->name = fs::path(location).filename().string() + " " + wanted;
-    source->origin = fmt::format("git {} {} (commit {})", location, wanted, source->commit);
+    source->origin = fmt::format("git {} {} (commit {})", without_credentials(location), wanted, source->commit);
     return source;
 }
 

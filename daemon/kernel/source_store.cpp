@@ -12,13 +12,6 @@ fs::path store_path(const Paths& paths) {
     return paths.cache / "sources.git";
 }
 
-Status remove_directory(const fs::path& path) {
-    std::error_code error;
-    fs::remove_all(path, error);
-    if (error) return fail(Fault::io, "remove {}: {}", path.string(), error.message());
-    return {};
-}
-
 void remove_matching(const fs::path& directory, bool (*matches)(const std::string& name)) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(directory, ignored)) {
@@ -65,7 +58,6 @@ Result<SourceStore> SourceStore::open(const Paths& paths, const Progress& progre
     }
     SourceStore store(std::move(*lock), reader(paths), path / "kab-scratch");
     store.sweep();
-    if (auto removed = remove_directory(store.scratch_); !removed) return pass(removed);
     if (auto made = make_directories(store.scratch_); !made) return pass(made);
     return store;
 }
@@ -78,6 +70,8 @@ void SourceStore::sweep() const {
     for (const char* directory : {"", "refs/kab", "refs/kab/tarball", "refs/kab/tree", "refs/kab/commit"}) {
         remove_matching(git_.git_dir / directory, left);
     }
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(scratch_, ignored)) fs::remove_all(entry.path(), ignored);
 }
 
 Result<std::optional<std::string>> SourceStore::find(const std::string& ref) const {

@@ -32,7 +32,7 @@ class SourceStore {
     /// Marks `tree`, which must be complete, as to be kept.
     Status keep(const std::string& tree) const;
 
-    /// Removes what interrupted git commands left (half a pack, lock files).
+    /// Removes what interrupted or failed git commands left (half a pack, lock files), and empties scratch().
     void sweep() const;
 
     const Git& git() const { return git_; }

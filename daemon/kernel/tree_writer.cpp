@@ -1,8 +1,7 @@
 #include "daemon/kernel/tree_writer.h"
 
-#include <fcntl.h>
-
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
 #include "common/process/child.h"
@@ -15,6 +14,7 @@ namespace {
 
 constexpr const char* import_ref = "refs/kab/importing";
 constexpr std::size_t buffer_size = 1U << 20;
+constexpr std::size_t complaint_limit = 1U << 16;
 
 /// In C style, as fast-import reads it.
 std::string c_quoted(std::string_view path) {
@@ -50,10 +50,8 @@ struct TreeWriter::State {
     explicit State(const SourceStore& source_store) : store(source_store) {}
     const SourceStore& store;
     asio::io_context context{1};
-    fs::path complaints;  ///< what fast-import says on stderr
     std::unique_ptr<ChildProcess> child;
     std::string buffer;
-    bool broken = false;  ///< fast-import has gone; why comes out at the end
 };
 
 TreeWriter::TreeWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -67,13 +65,9 @@ TreeWriter::~TreeWriter() {
 
 Result<TreeWriter> TreeWriter::start(const SourceStore& store) {
     auto state = std::make_unique<State>(store);
-    state->complaints = store.scratch() / "fast-import.err";
-    auto complaints = open_file(state->complaints, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!complaints) return pass(complaints);
     ProcessSpec spec = store.git().spec({"fast-import", "--quiet", "--force", "--depth=0", "--done"});
     spec.in = ProcessSpec::Input::pipe;
     spec.out = Output::null();
-    spec.err = Output::descriptor(complaints->get());
     auto child = ChildProcess::start(state->context.get_executor(), spec);
     if (!child) return pass(child);
     state->child = std::move(*child);
@@ -82,12 +76,33 @@ Result<TreeWriter> TreeWriter::start(const SourceStore& store) {
 }
 
 Status TreeWriter::flush() {
-    if (state_->broken) return {};
     boost::system::error_code error;
     asio::write(*state_->child->in(), asio::buffer(state_->buffer), error);
     state_->buffer.clear();
-    state_->broken = static_cast<bool>(error);
-    return {};
+    if (!error) return {};
+    auto ended = end();
+    if (!ended) return ended;
+    return fail(Fault::infra, "write to git fast-import: {}", error.message());
+}
+
+/// Waits for fast-import to end; says why if it failed.
+Status TreeWriter::end() {
+    ChildProcess& child = *state_->child;
+    child.close_stdin();
+    // It says little, far less than a pipe holds: reading it now cannot block it.
+    std::string said;
+    boost::system::error_code at_end;
+    asio::read(*child.err(), asio::dynamic_buffer(said, complaint_limit), at_end);
+    Result<ExitStatus> ended = fail(Fault::internal, "git fast-import was not waited for");
+    child.async_wait([&](Result<ExitStatus> status) { ended = std::move(status); });
+    state_->context.run();
+    if (!ended) return pass(ended);
+    if (ended->ok()) return {};
+    if (tells_full_disk(said)) {
+        return fail(Fault::io, "disk full while importing into {}: free some space",
+                    state_->store.git().git_dir.string());
+    }
+    return fail(Fault::infra, "git fast-import: {}: {}", to_string(*ended), first_complaint(said));
 }
 
 Status TreeWriter::begin(std::string_view path, Mode mode, std::uint64_t size) {
@@ -121,19 +136,7 @@ Status TreeWriter::copy(std::string_view source, std::string_view path) {
 Result<std::string> TreeWriter::finish() {
     state_->buffer += "\ndone\n";
     if (auto flushed = flush(); !flushed) return pass(flushed);
-    state_->child->close_stdin();
-    Result<ExitStatus> ended = fail(Fault::internal, "git fast-import was not waited for");
-    state_->child->async_wait([&](Result<ExitStatus> status) { ended = std::move(status); });
-    state_->context.run();
-    if (!ended) return pass(ended);
-    if (!ended->ok() || state_->broken) {
-        const auto complaint = read_file(state_->complaints).value_or("");
-        if (tells_full_disk(complaint)) {
-            return fail(Fault::io, "disk full while importing into {}: free some space",
-                        state_->store.git().git_dir.string());
-        }
-        return fail(Fault::infra, "git fast-import: {}: {}", to_string(*ended), first_complaint(complaint));
-    }
+    if (auto ended = end(); !ended) return pass(ended);
     const Git& git = state_->store.git();
     auto tree = git.text({"rev-parse", "--verify", std::string(import_ref) + "^{tree}"});
     if (!tree) return tree;

@@ -33,6 +33,7 @@ class TreeWriter {
     struct State;
     explicit TreeWriter(std::unique_ptr<State> state);
     Status flush();
+    Status end();
     std::unique_ptr<State> state_;
 };
 

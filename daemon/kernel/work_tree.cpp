@@ -5,6 +5,8 @@
 namespace kab::kernel {
 namespace {
 
+constexpr std::uintmax_t full_below = 8U << 20;
+
 Status remove_all(const std::vector<fs::path>& paths) {
     for (const auto& path : paths) {
         std::error_code error;
@@ -80,7 +82,13 @@ Status WorkTree::check_out(const Git& store, const std::string& tree) {
         auto changed = git.text({"diff-tree", "-r", "--no-renames", "--name-only", previous_tree_, tree});
         if (changed) changed_files_ = split_lines(*changed);  // else the tree before is gone: not needed
     }
-    if (auto read = git.text({"read-tree", "--reset", "-u", tree}); !read) return pass(read);
+    if (auto read = git.text({"read-tree", "--reset", "-u", tree}); !read) {
+        // Git says which file it could not write, but not why.
+        if (fs::space(directory_, error).available < full_below && !error) {
+            return fail(Fault::io, "disk full while checking out into {}: free some space", directory_.string());
+        }
+        return pass(read);
+    }
     if (repaired_) {
         if (auto cleaned = git.text({"clean", "-ffdxq"}); !cleaned) return pass(cleaned);
     }

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "daemon/kernel/source.h"
 #include "mini_kernel.h"
 
 namespace kab::kernel {
@@ -229,6 +230,20 @@ TEST_F(SourceTest, TheKeyDependsOnWhatMattersOnly) {
     const auto other_source = frozen(wanted);
     ASSERT_TRUE(other_source);
     EXPECT_NE(other_source->key, first->key);
+}
+
+TEST(LocationTest, PasswordsAreNotShown) {
+    EXPECT_EQ(without_credentials("https://me:secret@host/linux.git"), "https://host/linux.git");
+    EXPECT_EQ(without_credentials("https://host/a@b"), "https://host/a@b");
+    EXPECT_EQ(without_credentials("https://token@host"), "https://host");
+    EXPECT_EQ(without_credentials("git@host:linux"), "git@host:linux");
+    EXPECT_EQ(without_credentials("/src/linux"), "/src/linux");
+}
+
+TEST(LocationTest, KernelVersionIsReadFromTheMakefile) {
+    EXPECT_EQ(kernel_version("# x\nVERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 192\nEXTRAVERSION =\n"), "6.1.192");
+    EXPECT_EQ(kernel_version("VERSION = 6\nPATCHLEVEL = 2\nSUBLEVEL = 0\nEXTRAVERSION = -rc1\n"), "6.2.0-rc1");
+    EXPECT_EQ(kernel_version("VERSIONS = 6\nall:\n"), "");
 }
 
 TEST_F(SourceTest, WorksFromWithinAGitHook) {
