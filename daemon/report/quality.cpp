@@ -185,12 +185,10 @@ Section reproduce_section(const ReportInput& report) {
     const std::string file = evaluation.spec_file.empty() ? evaluation.experiment + ".yaml" : evaluation.spec_file;
     Section section{"Again, and more", {}};
     section.parts.emplace_back(
-        Paragraph{fmt::format("The same plan in the same order: `seed: {}` under `decide:` in {}. The file as it was "
-                              "submitted and every sample "
-                              "are in the database.",
-                              evaluation.seed, file)});
+        Paragraph{"The same plan in the same order, and every sample. The file as it was submitted is in the database, "
+                  "too (spec_text of the evaluation)."});
     section.parts.emplace_back(Commands{{
-        "kab run " + file,
+        fmt::format("kab run --seed {} {}", evaluation.seed, file),
         fmt::format("kab query \"SELECT * FROM v_sample WHERE evaluation = '{}'\"", evaluation.uid),
     }});
     return section;
