@@ -3,9 +3,9 @@
 //   kab-build freeze REQUEST.json     -> {"type":"result","frozen":{...}}
 //   kab-build build FROZEN.json       -> {"type":"result","built":{...}}
 //
-// Stdout is JSON, one object a line: any number of {"type":"progress","step":...,"done":N,"total":N}, then
-// one result or {"type":"error","fault":...,"message":...,"where":...,"log":...}. Exit code 0 or 1; 2 for
-// wrong arguments.
+// Stdout is JSON, one object a line: any number of {"type":"progress","step":...,"done":N,"total":N} (with
+// "for":"4711 booting ..." when the step is "waiting" and it is known for whom), then one result or
+// {"type":"error","fault":...,"message":...,"where":...,"log":...}. Exit code 0 or 1; 2 for wrong arguments.
 #include <unistd.h>
 
 #include <chrono>
@@ -32,10 +32,16 @@ class ProgressPrinter {
         if (step == step_ && now - printed_ < std::chrono::milliseconds(100)) return;
         step_ = step;
         printed_ = now;
-        print({{"type", "progress"}, {"step", step}, {"done", done}, {"total", total}});
+        Json message = {{"type", "progress"}, {"step", step}, {"done", done}, {"total", total}};
+        if (step.rfind(waiting_for, 0) == 0) {
+            message["step"] = "waiting";
+            message["for"] = step.substr(waiting_for.size());
+        }
+        print(message);
     }
 
   private:
+    static constexpr std::string_view waiting_for = "waiting for ";
     std::string step_;
     std::chrono::steady_clock::time_point printed_;
 };

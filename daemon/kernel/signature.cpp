@@ -100,8 +100,8 @@ void zero_utsname(std::string& bytes, const std::string& release) {
     if (release.empty()) return;
     const std::string system = std::string("Linux") + std::string(field - 5, '\0');
     for (auto at = bytes.find(system); at != std::string::npos; at = bytes.find(system, at + 1)) {
-        if (bytes.compare(at + 2 * field, release.size() + 1, release + '\0') != 0) continue;
-        if (bytes.size() - at >= fields * field) zero(bytes, at, fields * field);
+        if (bytes.size() - at < fields * field) return;
+        if (bytes.compare(at + 2 * field, release.size() + 1, release + '\0') == 0) zero(bytes, at, fields * field);
     }
 }
 

@@ -68,6 +68,15 @@ TEST_F(SignatureTest, StrippingDoesNotCount) {
     EXPECT_EQ(of(path("c")), base);
 }
 
+TEST_F(SignatureTest, ASystemNameAtTheVeryEndIsNoUtsname) {
+    put(path("k.c"),
+        "const char banner[] __attribute__((section(\".r\"))) = \"Linux version 6.1.99 (k)\";\n"
+        "const char last[65] __attribute__((section(\".r\"))) = \"Linux\";\n"
+        "int start(void) { return banner[1] + last[2]; }\n");
+    shell("gcc -w -O1 -fno-pie -no-pie -static -nostdlib -ffreestanding -Wl,-e,start -o k k.c", directory_.path());
+    EXPECT_NE(of(path("k")), "");
+}
+
 TEST_F(SignatureTest, ABzImageIsUnpacked) {
     const std::string base = of(link("vmlinux", ""));
     // The kernel's build appends the size to all but gzip, and relocations to the ELF file.
