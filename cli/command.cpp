@@ -3,8 +3,26 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace kab::cli {
+namespace {
+
+/// CLI11 itself would take -1 for the largest number. Empty when it is right.
+std::string check_seed(const std::string& text) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) return {};
+    return fmt::format("expected a whole number from 0 to {}, not '{}'", UINT64_MAX, text);
+}
+
+}  // namespace
+
+void add_seed(CLI::App& command, std::optional<std::uint64_t>& seed) {
+    command.add_option("--seed", seed, "seed of everything random (default: decide.seed in FILE, else drawn anew)")
+        ->check(CLI::Validator(check_seed, "", "seed"))
+        ->type_name("N");
+}
 
 int complain(const Error& error) {
     fmt::print(stderr, "kab: {}\n", error.text());

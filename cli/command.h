@@ -3,6 +3,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -37,6 +38,9 @@ void add_query(CLI::App& app, Action& action);
 void add_hosts(CLI::App& app, Action& action);
 void add_kernels(CLI::App& app, Action& action);
 void add_version(CLI::App& app, Action& action);
+
+/// "--seed N": the seed of everything random, in place of the experiment's.
+void add_seed(CLI::App& command, std::optional<std::uint64_t>& seed);
 
 /// Prints "kab: <error>" on stderr; the exit code that belongs to it.
 int complain(const Error& error);

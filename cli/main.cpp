@@ -2,6 +2,7 @@
 #include <fcntl.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 
@@ -35,6 +36,20 @@ int complain_of_command(const CLI::App& app, const std::string& word) {
                                {}});
 }
 
+/// In one line, and where to look. CLI11's own exit codes mean nothing to kab's users.
+int complain_of_arguments(const CLI::App& app, const CLI::ParseError& error, const std::string& first) {
+    const auto commands = app.get_subcommands();
+    if (commands.empty() && first.empty())
+        return kab::cli::complain({kab::Fault::usage, "a command is needed; `kab --help` lists them", {}});
+    if (commands.empty())
+        return kab::cli::complain(
+            {kab::Fault::usage, fmt::format("there is no option '{}'; see `kab --help`", first), {}});
+    std::string text = error.what();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    const auto name = commands.front()->get_name();
+    return kab::cli::complain({kab::Fault::usage, fmt::format("{}; see `kab {} --help`", text, name), name});
+}
+
 /// A file opened later must not become a standard stream that was closed when kab was started.
 void fill_standard_streams() {
     for (int fd = 0; fd <= 2; ++fd)
@@ -50,6 +65,11 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     app.set_version_flag("-V,--version", std::string("kab ") + KAB_VERSION);
     app.footer(footer);
+    const auto formatter = app.get_formatter();
+    formatter->label("SUBCOMMAND", "COMMAND");
+    formatter->label("Positionals", "Arguments");
+    formatter->label("REQUIRED", "(required)");
+    formatter->label("TEXT", "");
     kab::cli::Action action;
     kab::cli::add_run(app, action);
     kab::cli::add_check(app, action);
@@ -63,12 +83,13 @@ int main(int argc, char** argv) {
     kab::cli::add_hosts(app, action);
     kab::cli::add_kernels(app, action);
     kab::cli::add_version(app, action);
+    for (auto* command : app.get_subcommands({})) command->group("Commands");
     if (const auto word = unknown_command(app, argc, argv); !word.empty()) return complain_of_command(app, word);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        // app.exit() prints help or the error; its own codes mean nothing to kab's users.
-        return app.exit(error) == 0 ? kab::cli::exit_ok : kab::cli::exit_usage;
+        if (error.get_exit_code() != 0) return complain_of_arguments(app, error, argc > 1 ? argv[1] : "");
+        return app.exit(error);  // prints the help or the version
     }
     const auto paths = kab::Paths::from_environment();
     if (!paths) return kab::cli::complain(paths.error());

@@ -31,11 +31,11 @@ void add_run(CLI::App& app, Action& action) {
     auto options = std::make_shared<Options>();
     auto* command = app.add_subcommand("run", "Run an experiment and report what it found");
     command->add_option("FILE", options->file, "the experiment (YAML)")->required();
-    command->add_option("--seed", options->seed, "of everything random; else decide.seed of FILE, else one is drawn");
+    add_seed(*command, options->seed);
     add_follow_options(*command, options->follow);
     command->footer(
-        "Progress goes to stderr, the report to stdout. Ctrl-C cancels the evaluation and waits for its end;\n"
-        "a lost terminal does not: `kab watch ID` takes it up again.");
+        "Progress goes to stderr, the report to stdout. Ctrl-C cancels the evaluation and waits until\n"
+        "nothing of it runs any more; a lost terminal does not: `kab watch ID` takes it up again.");
     command->callback([&action, options] { action = [options](const Paths& paths) { return run(paths, *options); }; });
 }
 

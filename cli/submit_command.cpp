@@ -28,7 +28,7 @@ void add_submit(CLI::App& app, Action& action) {
     auto options = std::make_shared<Options>();
     auto* command = app.add_subcommand("submit", "Queue an experiment, print its evaluation's uid and return");
     command->add_option("FILE", options->file, "the experiment (YAML)")->required();
-    command->add_option("--seed", options->seed, "of everything random; else decide.seed of FILE, else one is drawn");
+    add_seed(*command, options->seed);
     command->add_flag("--json", options->json, "print {\"uid\": ...}");
     command->callback(
         [&action, options] { action = [options](const Paths& paths) { return submit(paths, *options); }; });

@@ -131,8 +131,12 @@ class Help(Case):
 
     def test_wrong_usage_is_exit_2(self):
         self.assertIn("did you mean 'query'", self.kab("qeury", code=2).stderr)
-        for args in ([], ["run"], ["run", "--nosuch"], ["run", "--seed", "-1", "x.yaml"], ["run", "--seed", "x", "x.yaml"], ["query"], ["report", "--format", "pdf"], ["list", "extra"]):
-            self.assertTrue(self.kab(*args, code=2).stderr, args)
+        for args in ([], ["run"], ["run", "--nosuch"],  ["query"], ["report", "--format", "pdf"], ["list", "extra"]):
+            error = self.kab(*args, code=2).stderr
+            self.assertRegex(error, r"\Akab: .*--help`.*\n\Z", args)
+        for seed in ("-1", "x", "", "1.5", "18446744073709551616"):
+            self.assertIn("whole number", self.kab("run", "--seed", seed, "x.yaml", code=2).stderr)
+        self.assertIn("no option '--frob'", self.kab("--frob", code=2).stderr)
 
     def test_man_page_names_every_command(self):
         page = (SOURCE / "docs/man/kab.1").read_text()
@@ -324,9 +328,13 @@ class Daemon(Case):
         self.assertTrue(select.select([builder], [], [], 0)[0], "kab has returned while the builder still runs")
 
     def test_an_interrupt_waits_for_a_daemon_to_hear_it(self):
-        self.use_hanging_builder()
+        self.use_hanging_builder("#!/bin/sh\necho '{\"type\": \"progress\", \"step\": \"import\"}'\n"
+                                 "while [ ! -e $KAB_STATE_DIR/go ]; do sleep 0.1; done\n"
+                                 "echo '{\"type\": \"progress\", \"step\": \"patch\"}'\nexec sleep 3600\n")
         running = self.start("run", "small.yaml")
-        self.wait_for_line(running, "freezing")
+        self.wait_for_line(running, "import")
+        self.write("state/go", "")
+        self.wait_for_line(running, "patch")  # which comes by the stream of events: from now on kab only listens
         away = self.state / "away.sock"
         (self.state / "kabd.sock").rename(away)
         running.send_signal(signal.SIGINT)
