@@ -53,6 +53,14 @@ def descendants_of(marker):
     return found
 
 
+def alive(pid):
+    """False for a process that has ended, also while nobody has asked for its status."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def wait_until(condition, seconds, what):
     """Polls a condition of another process; there is no event to wait for across process borders."""
     end = time.monotonic() + seconds
