@@ -66,7 +66,9 @@ TEST_F(MachineLockTest, WhoTakesItAgainAndAgainQueuesBehindAWaiter) {
 }
 
 TEST_F(MachineLockTest, RefusesAnythingButARegularFile) {
-    ::setenv("KAB_MACHINE_LOCK", directory_.path().c_str(), 1);
+    const fs::path inner = directory_.path() / "inner";  // its queue file stays within directory_
+    ASSERT_TRUE(make_directories(inner));
+    ::setenv("KAB_MACHINE_LOCK", inner.c_str(), 1);
     auto lock = MachineLock::take("building");
     ASSERT_FALSE(lock);
     EXPECT_EQ(lock.error().fault, Fault::io);
