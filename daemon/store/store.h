@@ -31,8 +31,8 @@ class Store {
 
     // ---- readers: each a single consistent statement or read transaction ----
     Result<std::vector<EvaluationRow>> evaluations(int limit = 1000) const;  ///< newest first, without texts
-    Result<std::vector<EvaluationRow>> unfinished_evaluations()
-        const;  ///< oldest first, with texts; ended ones too while an attempt is open
+    /// Oldest first, with texts; ended ones too while an attempt of theirs is open.
+    Result<std::vector<EvaluationRow>> unfinished_evaluations() const;
     /// By uid, unique uid prefix (>= 4 characters), "last", or experiment name (its newest). Fault::not_found says what
     /// is near.
     Result<EvaluationRow> find_evaluation(const std::string& name) const;
