@@ -79,7 +79,16 @@ class Kab:
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="kab-test-"))
         self.state = self.directory / "state"
         self.mark = self.directory.name
-        self.env = dict(os.environ, KAB_STATE_DIR=str(self.state), KAB_TEST_MARK=self.mark, LC_ALL="C.UTF-8")
+        # A kab-host that a test kills leaves its scratch folder behind (the next one sweeps it): keep it in here.
+        scratch = self.directory / "tmp"
+        scratch.mkdir()
+        self.env = dict(
+            os.environ,
+            KAB_STATE_DIR=str(self.state),
+            KAB_TEST_MARK=self.mark,
+            TMPDIR=str(scratch),
+            LC_ALL="C.UTF-8",
+        )
 
     def close(self):
         for pid in self.processes("kabd"):
