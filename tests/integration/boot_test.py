@@ -65,8 +65,7 @@ class LeanKernel(unittest.TestCase):
             self.assertIn("Linux version", console)
             self.assertIn("Restarting system", console, "the console is whole, up to the end")
             self.assertEqual(finished.get("console", []), [])
-            if not finished.get("false_starts"):
-                self.assertLess(finished["setup_ns"] + finished["teardown_ns"], 300e6)
+            
 
     def test_a_panic_is_the_kernels_fault(self):
         with Host() as host:
