@@ -65,7 +65,6 @@ class LeanKernel(unittest.TestCase):
             self.assertIn("Linux version", console)
             self.assertIn("Restarting system", console, "the console is whole, up to the end")
             self.assertEqual(finished.get("console", []), [])
-            
 
     def test_a_panic_is_the_kernels_fault(self):
         with Host() as host:
