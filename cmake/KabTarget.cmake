@@ -11,9 +11,8 @@ endfunction()
 
 function(kab_sanitize target)
     if(KAB_SANITIZE)
-        # g++ 12 takes instrumented std::regex for uninitialised memory: a warning that is wrong only here.
         target_compile_options(${target} PRIVATE -fsanitize=${KAB_SANITIZE} -fno-omit-frame-pointer
-            -fno-sanitize-recover=all -Wno-maybe-uninitialized)
+            -fno-sanitize-recover=all)
         target_link_options(${target} PUBLIC -fsanitize=${KAB_SANITIZE})
     endif()
 endfunction()
