@@ -82,7 +82,11 @@ TEST_F(HttpServerTest, SilentConnectionsAreClosed) {
     slow.send("PUT /v1/blobs/" + std::string(64, 'a') + " HTTP/1.1\r\nContent-Length: 1000\r\n\r\nabc");
     silent.receive_all();
     slow.receive_all();
-    EXPECT_EQ(on_loop([&] { return server_->connections(); }), 0U);
+    // A connection is forgotten in a turn of the loop after the one that closes its socket.
+    const auto connections = [&] { return server_->connections(); };
+    for (int turns = 0; turns < 1000 && on_loop(connections) > 0; ++turns) {
+    }
+    EXPECT_EQ(on_loop(connections), 0U);
 }
 
 TEST_F(HttpServerTest, ConnectionsOverTheLimitWaitTheirTurn) {
