@@ -1,13 +1,31 @@
 #include "daemon/host/local_host.h"
 
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <boost/asio/write.hpp>
+#include <cerrno>
 #include <chrono>
 
 #include "common/units.h"
 
 namespace kab {
 namespace asio = boost::asio;
+
+namespace {
+
+/// Blocks until the process has ended or the time is over; it is reaped by its ChildProcess.
+void await_end(int pid, std::chrono::milliseconds within) {
+    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (!process) return;  // it has ended already
+    pollfd waiting{process.get(), POLLIN, 0};
+    while (::poll(&waiting, 1, static_cast<int>(within.count())) < 0 && errno == EINTR) {
+    }
+}
+
+}  // namespace
 
 LocalHost::LocalHost(asio::any_io_executor executor, fs::path program)
     : executor_(executor), program_(std::move(program)), restart_(executor), patience_(executor) {}
@@ -26,6 +44,11 @@ void LocalHost::stop() {
     ++life_;
     restart_.cancel();
     patience_.cancel();
+    if (child_) {
+        // At the end of its input kab-host ends its guest, removes its files and exits.
+        child_->close_stdin();
+        await_end(child_->pid(), std::chrono::seconds(5));
+    }
     child_.reset();
 }
 
