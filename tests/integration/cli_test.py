@@ -47,6 +47,9 @@ class Case(unittest.TestCase):
         self.env = dict(os.environ, HOME=str(self.dir), KAB_STATE_DIR=str(self.state), TERM="dumb",
                         KAB_CACHE_DIR=str(self.dir / "cache"))
         self.env.pop("KAB_DATA_DIR", None)
+        # What a killed kab-host leaves for the next one to sweep stays in here.
+        self.env["TMPDIR"] = str(self.dir / "tmp")
+        (self.dir / "tmp").mkdir()
 
     def kab(self, *args, code=None, **kwargs):
         done = subprocess.run([BIN / "kab", *args], env=self.env, cwd=self.dir, text=True, timeout=120,
