@@ -47,7 +47,7 @@ void LocalHost::stop() {
     if (child_) {
         // At the end of its input kab-host ends its guest, removes its files and exits.
         child_->close_stdin();
-        await_end(child_->pid(), std::chrono::seconds(5));
+        await_end(child_->pid(), std::chrono::seconds(2));
     }
     child_.reset();
 }
