@@ -67,7 +67,7 @@ void Compilation::on_line(std::string_view line) {
 }
 
 Status Compilation::make(const fs::path& output, std::vector<std::string> args, const char* what) {
-    const ProcessSpec spec = make_command(tree_.source(), output, std::move(args));
+    const ProcessSpec spec = make_command(tree_.source(), output, tree_.temporary(), std::move(args));
     RunOptions options;
     options.on_stdout_line = [this](std::string_view line) { on_line(line); };
     auto done = run_process(spec, options);

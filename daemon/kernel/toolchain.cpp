@@ -53,7 +53,8 @@ unsigned parallel_jobs() {
     return std::max(1U, std::thread::hardware_concurrency());
 }
 
-ProcessSpec make_command(const fs::path& source, const fs::path& output, std::vector<std::string> args) {
+ProcessSpec make_command(const fs::path& source, const fs::path& output, const fs::path& temporary,
+                         std::vector<std::string> args) {
     ProcessSpec spec;
     spec.program = "make";
     spec.args = {"-C", source.string(), "O=" + output.string(), "LOCALVERSION="};
@@ -65,8 +66,9 @@ ProcessSpec make_command(const fs::path& source, const fs::path& output, std::ve
                         {"KBUILD_BUILD_HOST", "kab"},
                         {"KBUILD_BUILD_VERSION", "1"},
                         // A home directory that is itself under git is not the kernel's repository.
+                        {"TMPDIR", temporary.string()},
                         {"GIT_CEILING_DIRECTORIES", source.parent_path().string()}};
-    for (const char* name : {"PATH", "HOME", "TMPDIR"}) {
+    for (const char* name : {"PATH", "HOME"}) {
         if (const char* value = std::getenv(name)) spec.environment.emplace_back(name, value);
     }
     spec.err = Output::same_as_stdout();

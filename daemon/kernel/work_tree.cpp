@@ -48,7 +48,10 @@ Status WorkTree::begin() {
         if (auto repaired = repair(); !repaired) return repaired;
     }
     if (auto noted = set_note("busy", boot_id()); !noted) return noted;
-    if (auto made = make_directories(output()); !made) return made;
+    if (auto removed = remove_all({temporary()}); !removed) return removed;
+    for (const auto& directory : {temporary(), output()}) {
+        if (auto made = make_directories(directory); !made) return made;
+    }
     return make_directories(configure_output());
 }
 
@@ -61,7 +64,7 @@ Status WorkTree::repair() {
 }
 
 Status WorkTree::finish() {
-    return remove_all({file("busy")});
+    return remove_all({temporary(), file("busy")});
 }
 
 Status WorkTree::check_out(const Git& store, const std::string& tree) {

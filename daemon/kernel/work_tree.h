@@ -6,6 +6,7 @@
 //   busy       present while src and out are being changed; names the boot of this machine
 //   index, tree, src/      what is checked out
 //   configure/ O= of the configuration steps, out/ O= of the build
+//   tmp/       TMPDIR of both: what a killed compiler leaves there goes before the next build
 //   objects    compiled in the last complete build, for progress
 #include <optional>
 #include <string>
@@ -38,6 +39,7 @@ class WorkTree {
     fs::path source() const { return directory_ / "src"; }
     fs::path output() const { return directory_ / "out"; }
     fs::path configure_output() const { return directory_ / "configure"; }
+    fs::path temporary() const { return directory_ / "tmp"; }
     fs::path file(const std::string& name) const { return directory_ / name; }
 
     /// The text of one of its small files; empty if there is none.

@@ -34,6 +34,8 @@ decide: {looks: [3, 4]}
 """
 
 HANGS = "#!/bin/sh\nexec sleep 3600\n"
+# Never says hello, but ends with its pipe, as every kab-host does.
+MUTE_HOST = "#!/bin/sh\nexec cat >/dev/null\n"
 
 
 class Case(unittest.TestCase):
@@ -120,7 +122,7 @@ class Case(unittest.TestCase):
 
     def use_hanging_builder(self, builder=HANGS):
         """A builder that never gets on: evaluations stay where they are."""
-        programs = self.use_programs(kab_build=builder, kab_host=HANGS)
+        programs = self.use_programs(kab_build=builder, kab_host=MUTE_HOST)
         for name in ("kab-agent", "kab-supervise"):
             (programs / name).symlink_to(BIN / name)
 
@@ -331,12 +333,13 @@ class Daemon(Case):
         self.assertTrue(select.select([builder], [], [], 0)[0], "kab has returned while the builder still runs")
 
     def test_an_interrupt_waits_for_a_daemon_to_hear_it(self):
-        self.use_hanging_builder("#!/bin/sh\necho '{\"type\": \"progress\", \"step\": \"import\"}'\n"
-                                 "while [ ! -e $KAB_STATE_DIR/go ]; do sleep 0.1; done\n"
+        self.use_hanging_builder("#!/bin/sh\nmkfifo $KAB_STATE_DIR/go\n"
+                                 "echo '{\"type\": \"progress\", \"step\": \"import\"}'\n"
+                                 "read go <$KAB_STATE_DIR/go\n"
                                  "echo '{\"type\": \"progress\", \"step\": \"patch\"}'\nexec sleep 3600\n")
         running = self.start("run", "small.yaml")
         self.wait_for_line(running, "import")
-        self.write("state/go", "")
+        self.write("state/go", "go\n")
         self.wait_for_line(running, "patch")  # which comes by the stream of events: from now on kab only listens
         away = self.state / "away.sock"
         (self.state / "kabd.sock").rename(away)

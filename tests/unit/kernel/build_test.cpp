@@ -219,7 +219,8 @@ TEST_F(BuildTest, WaitsForTheMachineAndSaysForWhom) {
     EXPECT_EQ(waited, "waiting for " + std::to_string(::getpid()) + " booting");
 }
 
-/// Killed with a half-written object: the next build must not take it for a whole one.
+/// Killed with a half-written object: the next build must not take it for a whole one, and what a compiler
+/// has left in its temporary directory goes.
 TEST_F(BuildTest, HealsAfterKillInTheMiddleOfACompilation) {
     const fs::path reached = path("reached"), gate = path("gate");
     ASSERT_EQ(::mkfifo(reached.c_str(), 0600), 0);
@@ -228,7 +229,8 @@ TEST_F(BuildTest, HealsAfterKillInTheMiddleOfACompilation) {
     Request patched = source();
     patched.patches = {path("x.patch")};
     const std::string hook = "\\tif [ $* = ipc/namespace -a -e " + gate.string() + " ]; then rm " + gate.string() +
-                             "; printf half >$@; echo here >" + reached.string() + "; exec sleep 1000; fi\\n";
+                             "; printf half >$@; printf half >$$TMPDIR/cc1.s; echo here >" + reached.string() +
+                             "; exec sleep 1000; fi\\n";
     shell("sed -i 's,^\\t$(HOOK) gcc," + hook + "\\tgcc,' Makefile", tree(""));
     built(source());
     put(gate, "");
@@ -247,7 +249,9 @@ TEST_F(BuildTest, HealsAfterKillInTheMiddleOfACompilation) {
     ::kill(child, SIGKILL);
     ASSERT_EQ(::waitpid(child, nullptr, 0), child);
     EXPECT_TRUE(fs::exists(work_tree() / "busy"));
+    EXPECT_TRUE(fs::exists(work_tree() / "tmp" / "cc1.s"));
     const Built healed = built(patched);
+    EXPECT_FALSE(fs::exists(work_tree() / "tmp"));
     paths_.cache = path("fresh");
     EXPECT_EQ(healed.code_signature, built(patched).code_signature);
 }
