@@ -1,7 +1,31 @@
 #include "daemon/spec/experiment_json.h"
 
+#include <stdexcept>
+#include <utility>
+
+#include "daemon/spec/check.h"
+
 namespace kab {
 namespace {
+
+/// What the JSON library would cut to fit is no number of ours.
+template <class T>
+T whole(const Json& json) {
+    const bool fits = json.is_number_unsigned()
+                          ? std::in_range<T>(json.get<std::uint64_t>())
+                          : json.is_number_integer() && std::in_range<T>(json.get<std::int64_t>());
+    if (!fits) throw std::out_of_range(dump_json(json) + " is no whole number in range");
+    return json.get<T>();
+}
+
+std::map<std::string, std::vector<std::int64_t>> sweep_from(const Json& json) {
+    std::map<std::string, std::vector<std::int64_t>> sweep;
+    for (const auto& [name, values] : json.items()) {
+        auto& read = sweep[name];  // an empty list stays one
+        for (const auto& value : values) read.push_back(whole<std::int64_t>(value));
+    }
+    return sweep;
+}
 
 const char* kind_name(Source::Kind kind) {
     switch (kind) {
@@ -78,12 +102,12 @@ Json workload_json(const WorkloadSpec& workload) {
 WorkloadSpec workload_from(const Json& json) {
     WorkloadSpec workload;
     workload.workload = json.at("workload").get<std::string>();
-    workload.with = json.at("with").get<Parameters>();
-    workload.sweep = json.at("sweep").get<std::map<std::string, std::vector<std::int64_t>>>();
-    workload.iterations = json.at("iterations").get<int>();
-    workload.warmup = json.at("warmup").get<int>();
+    for (const auto& [name, value] : json.at("with").items()) workload.with[name] = whole<std::int64_t>(value);
+    workload.sweep = sweep_from(json.at("sweep"));
+    workload.iterations = whole<int>(json.at("iterations"));
+    workload.warmup = whole<int>(json.at("warmup"));
     workload.counters = json.at("counters").get<std::vector<std::string>>();
-    workload.counter_iterations = json.at("counter_iterations").get<int>();
+    workload.counter_iterations = whole<int>(json.at("counter_iterations"));
     return workload;
 }
 
@@ -100,21 +124,22 @@ Json decide_json(const Decide& decide) {
 
 Decide decide_from(const Json& json) {
     Decide decide;
+    decide.looks.clear();
     decide.primary = json.at("primary").get<std::string>();
     decide.margin = json.at("margin").get<double>();
     decide.alpha = json.at("alpha").get<double>();
-    decide.looks = json.at("looks").get<std::vector<int>>();
+    for (const auto& look : json.at("looks")) decide.looks.push_back(whole<int>(look));
     decide.control = json.at("control").get<bool>();
-    if (json.contains("fixed")) decide.fixed = json.at("fixed").get<int>();
-    if (json.contains("seed")) decide.seed = json.at("seed").get<std::uint64_t>();
+    if (json.contains("fixed")) decide.fixed = whole<int>(json.at("fixed"));
+    if (json.contains("seed")) decide.seed = whole<std::uint64_t>(json.at("seed"));
     return decide;
 }
 
 HostSpec host_from(const Json& json) {
     HostSpec host;
     host.kind = json.at("kind").get<std::string>();
-    host.cpus = json.at("cpus").get<int>();
-    host.memory_bytes = json.at("memory_bytes").get<std::int64_t>();
+    host.cpus = whole<int>(json.at("cpus"));
+    host.memory_bytes = whole<std::int64_t>(json.at("memory_bytes"));
     for (const auto accel : {HostSpec::Accel::automatic, HostSpec::Accel::kvm, HostSpec::Accel::tcg})
         if (json.at("accel") == accel_name(accel)) host.accel = accel;
     for (const auto machine : {HostSpec::Machine::automatic, HostSpec::Machine::microvm, HostSpec::Machine::q35})
@@ -123,7 +148,7 @@ HostSpec host_from(const Json& json) {
 }
 
 Limits limits_from(const Json& json) {
-    const auto read = [&](const char* key) { return Nanoseconds(json.at(key).get<std::int64_t>()); };
+    const auto read = [&](const char* key) { return Nanoseconds(whole<std::int64_t>(json.at(key))); };
     Limits limits;
     limits.boot = read("boot_ns");
     limits.run = read("run_ns");
@@ -170,10 +195,11 @@ Result<Experiment> experiment_from_json(const Json& json) {
         experiment.host = host_from(json.at("host"));
         experiment.decide = decide_from(json.at("decide"));
         experiment.limits = limits_from(json.at("limits"));
-        if (experiment.arms.empty()) return fail(Fault::spec, "experiment without arms");
-        if (experiment.decide.looks.empty()) return fail(Fault::spec, "experiment without looks");
+        if (auto checked = check_experiment(experiment); !checked) return pass(checked);
         return experiment;
     } catch (const Json::exception& e) {
+        return fail(Fault::spec, "resolved experiment: {}", e.what());
+    } catch (const std::out_of_range& e) {
         return fail(Fault::spec, "resolved experiment: {}", e.what());
     }
 }

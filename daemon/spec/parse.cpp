@@ -1,5 +1,7 @@
 #include "daemon/spec/parse.h"
 
+#include "daemon/spec/check.h"
+#include "daemon/spec/limits.h"
 #include "daemon/spec/sections.h"
 
 namespace kab {
@@ -8,8 +10,7 @@ namespace {
 using yaml::Map;
 using yaml::Value;
 
-constexpr std::size_t longest_name = 100;
-constexpr std::size_t longest_question = 1000;
+using namespace spec_limits;
 
 void read_document(const Map& document, ParsedSpec& spec) {
     Experiment& experiment = spec.experiment;
@@ -29,15 +30,6 @@ void read_document(const Map& document, ParsedSpec& spec) {
 }
 
 }  // namespace
-
-bool is_name(std::string_view text) {
-    const auto letter_or_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-    if (text.empty() || !letter_or_digit(text[0])) return false;
-    for (const char c : text) {
-        if (!letter_or_digit(c) && c != '.' && c != '_' && c != '-') return false;
-    }
-    return true;
-}
 
 tl::expected<ParsedSpec, std::vector<Error>> parse_experiment(std::string_view text, std::string_view file_name) {
     yaml::Problems problems(file_name);

@@ -11,11 +11,6 @@
 
 namespace kab {
 
-/// What one boot may be asked to run: its plan must fit one message.
-inline constexpr std::int64_t max_runs_per_boot = 2000;
-/// Points of one workload's sweep.
-inline constexpr std::int64_t max_points = 1000;
-
 /// A path as written in the spec -> "file:line:column" of its first mention.
 using Places = std::map<std::string, std::string>;
 

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "daemon/spec/check.h"
+#include "daemon/spec/limits.h"
 #include "daemon/spec/sections.h"
 
 namespace kab {
@@ -8,10 +10,7 @@ namespace {
 using yaml::Map;
 using yaml::Value;
 
-constexpr std::size_t longest_path = 4096;
-constexpr std::size_t longest_command_line = 1024;  // the kernel's own limit is 2048, kab's part included
-constexpr std::size_t most_arms = 32, least_arms = 2, longest_arm_name = 40;
-constexpr std::size_t most_files = 1000;
+using namespace spec_limits;
 
 const std::vector<std::string> source_kinds = {"tarball", "git", "dir", "image"};
 const std::vector<std::string> kernel_keys = {"source", "base", "config", "patches", "command_line"};

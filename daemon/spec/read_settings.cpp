@@ -2,22 +2,17 @@
 #include <algorithm>
 
 #include "common/workload_catalog.h"
+#include "daemon/spec/check.h"
+#include "daemon/spec/limits.h"
 #include "daemon/spec/sections.h"
 
 namespace kab {
 namespace {
 
-using namespace std::chrono_literals;
 using yaml::Map;
 using yaml::Value;
 
-constexpr int most_cpus = 256;
-constexpr std::int64_t least_memory = 64LL << 20, most_memory = 1LL << 40;
-constexpr int least_blocks = 2, most_blocks = 1000;
-constexpr std::size_t most_looks = 50;
-constexpr double most_margin = 0.99, most_linear_margin = 1e15;
-constexpr double least_alpha = 1e-6, most_alpha = 0.5;
-constexpr Nanoseconds least_limit = 10ms, most_limit = 24h * 60;
+using namespace spec_limits;
 
 /// The metric `primary` names, or nothing after a problem.
 std::optional<MetricInfo> check_primary(const Value& value, const std::string& primary,
@@ -27,15 +22,7 @@ std::optional<MetricInfo> check_primary(const Value& value, const std::string& p
     const std::string metric = slash == std::string::npos ? "" : primary.substr(slash + 1);
     const auto spec =
         std::find_if(specs.begin(), specs.end(), [&](const WorkloadSpec& s) { return s.workload == workload; });
-    std::vector<std::string> accepted;
-    for (const WorkloadSpec& s : specs) {
-        for (const auto& m : find_workload(s.workload)->metrics) {
-            accepted.push_back(fmt::format("{}/{}", s.workload, m.name));
-        }
-        for (const auto& counter : s.counters) accepted.push_back(s.workload + "/" + counter);
-        if (s.counters.empty()) continue;
-        for (const auto& m : counter_run_metrics()) accepted.push_back(fmt::format("{}/{}", s.workload, m.name));
-    }
+    const auto accepted = possible_primaries(specs);
     if (std::find(accepted.begin(), accepted.end(), primary) != accepted.end()) return find_metric(workload, metric);
     if (specs.empty()) return std::nullopt;  // no workload could be read, which has been told
     if (spec != specs.end() && !find_metric(workload, metric).name.empty()) {

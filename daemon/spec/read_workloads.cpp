@@ -1,4 +1,6 @@
 #include "common/workload_catalog.h"
+#include "daemon/spec/check.h"
+#include "daemon/spec/limits.h"
 #include "daemon/spec/sections.h"
 
 namespace kab {
@@ -7,8 +9,7 @@ namespace {
 using yaml::Map;
 using yaml::Value;
 
-constexpr std::size_t most_workloads = 32;
-constexpr int most_iterations = 1000;
+using namespace spec_limits;
 
 std::vector<std::string> names_of(auto infos) {
     std::vector<std::string> names;
@@ -45,13 +46,13 @@ void read_sweep(const Map& workload, const WorkloadInfo& info, WorkloadSpec& spe
             const auto list = map.get(entry.key);
             if (spec.with.contains(entry.key)) list->problem("is also under 'with': give it once");
             auto& values = spec.sweep[entry.key];
-            for (const Value& item : list->list(1, static_cast<std::size_t>(max_points))) {
+            for (const Value& item : list->list(1, static_cast<std::size_t>(most_points))) {
                 if (const auto read = item.integer(parameter->least, parameter->most)) values.push_back(*read);
             }
-            // At most max_points squared: no overflow.
-            if (points <= max_points) points *= static_cast<std::int64_t>(std::max<std::size_t>(values.size(), 1));
+            // At most most_points squared: no overflow.
+            if (points <= most_points) points *= static_cast<std::int64_t>(std::max<std::size_t>(values.size(), 1));
         }
-        if (points > max_points) value.problem("makes more than {} points", max_points);
+        if (points > most_points) value.problem("makes more than {} points", most_points);
     });
 }
 
@@ -66,12 +67,6 @@ void read_counters(const Map& workload, WorkloadSpec& spec) {
         given->problem("needs 'counters'");
     }
     if (spec.counters.empty()) spec.counter_iterations = 0;
-}
-
-std::int64_t runs_per_boot(const WorkloadSpec& spec) {
-    std::int64_t points = 1;
-    for (const auto& [name, values] : spec.sweep) points *= static_cast<std::int64_t>(values.size());
-    return points * (spec.iterations + spec.warmup + spec.counter_iterations);
 }
 
 bool read_workload(const Value& value, WorkloadSpec& spec) {
@@ -111,9 +106,9 @@ void read_workloads(const yaml::Map& document, std::vector<WorkloadSpec>& specs)
             runs += runs_per_boot(spec);
             specs.push_back(std::move(spec));
         }
-        if (runs > max_runs_per_boot && !had_problems && value.problems().empty()) {
+        if (runs > most_runs_per_boot && !had_problems && value.problems().empty()) {
             value.problem("asks for {} runs a boot (points times iterations), at most {} are accepted", runs,
-                          max_runs_per_boot);
+                          most_runs_per_boot);
         }
     });
 }

@@ -16,8 +16,4 @@ void read_host(const yaml::Map& document, HostSpec& host);
 void read_decide(const yaml::Map& document, const std::vector<WorkloadSpec>& workloads, Decide& decide);
 void read_limits(const yaml::Map& document, Limits& limits);
 
-/// Lower-case letters, digits, '.', '_' and '-', a letter or digit first.
-bool is_name(std::string_view text);
-inline constexpr const char* name_rule = "lower-case letters, digits, '.', '_' and '-', a letter or digit first";
-
 }  // namespace kab

@@ -5,6 +5,7 @@
 
 #include "common/files.h"
 #include "daemon/spec/experiment_json.h"
+#include "daemon/spec/limits.h"
 #include "daemon/spec/parse.h"
 
 namespace kab {
@@ -49,7 +50,7 @@ TEST(SpecMutation, DamagedFilesAreReadOrRefusedWithAPlace) {
             const auto back = experiment_from_json(to_json(parsed->experiment));
             ASSERT_TRUE(back) << back.error().text();
             for (const WorkloadSpec& workload : parsed->experiment.workloads) {
-                EXPECT_LE(workload.points().size(), static_cast<std::size_t>(max_points));
+                EXPECT_LE(workload.points().size(), static_cast<std::size_t>(spec_limits::most_points));
             }
         } else {
             ++refused;

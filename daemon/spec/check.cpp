@@ -1,0 +1,229 @@
+#include "daemon/spec/check.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "common/units.h"
+#include "common/workload_catalog.h"
+#include "daemon/spec/limits.h"
+
+namespace kab {
+namespace {
+
+using namespace spec_limits;
+
+template <class... Args>
+Status refuse(const std::string& where, fmt::format_string<Args...> format, Args&&... args) {
+    return tl::unexpected(Error{Fault::spec, fmt::format(format, std::forward<Args>(args)...), where});
+}
+
+template <class T>
+Status within(const std::string& where, const T& value, const T& least, const T& most) {
+    if (value >= least && value <= most) return {};
+    return refuse(where, "must be from {} to {}, not {}", least, most, value);
+}
+
+Status one_line(const std::string& where, const std::string& text, std::size_t longest) {
+    if (text.size() > longest) return refuse(where, "has {} bytes, at most {} are accepted", text.size(), longest);
+    if (text.find_first_of(std::string_view("\n\r\0", 3)) != std::string::npos)
+        return refuse(where, "must be one line");
+    return {};
+}
+
+Status path(const std::string& where, const std::string& text) {
+    if (text.empty()) return refuse(where, "must not be empty");
+    return one_line(where, text, longest_path);
+}
+
+Status paths(const std::string& where, const std::vector<std::string>& texts) {
+    if (texts.size() > most_files) return refuse(where, "must have at most {} items, not {}", most_files, texts.size());
+    for (const auto& text : texts)
+        if (auto checked = path(where, text); !checked) return checked;
+    return {};
+}
+
+Status check_kernel(const std::string& where, const KernelSpec& kernel) {
+    const bool image = kernel.source.kind == Source::Kind::image;
+    if (auto checked = path(where + ".source", kernel.source.location); !checked) return checked;
+    if (kernel.source.kind == Source::Kind::git) {
+        if (kernel.source.ref.empty() || kernel.source.ref.front() == '-')
+            return refuse(where + ".source.ref", "must be a branch, tag or commit");
+        if (kernel.source.location.front() == '-' || kernel.source.location.find("::") != std::string::npos)
+            return refuse(where + ".source.git", "must be a path or a URL (https, ssh, git, file)");
+    }
+    if (kernel.source.modules) {
+        if (!image) return refuse(where + ".source.modules", "belongs to an image");
+        if (auto checked = path(where + ".source.modules", *kernel.source.modules); !checked) return checked;
+    }
+    if (image && (!kernel.config.empty() || !kernel.patches.empty()))
+        return refuse(where, "has an image, which is not built: config and patches have no meaning here");
+    if (auto checked = path(where + ".base", kernel.base); !checked) return checked;
+    if (auto checked = paths(where + ".config", kernel.config); !checked) return checked;
+    if (auto checked = paths(where + ".patches", kernel.patches); !checked) return checked;
+    return one_line(where + ".command_line", kernel.command_line, longest_command_line);
+}
+
+Status check_arms(const std::vector<Arm>& arms) {
+    if (auto checked = within("arms", arms.size(), least_arms, most_arms); !checked) return checked;
+    for (std::size_t i = 0; i < arms.size(); ++i) {
+        const Arm& arm = arms[i];
+        if (!is_name(arm.name) || arm.name.size() > longest_arm_name)
+            return refuse("arms", "the name of arm {} is not accepted: use {}, at most {} of them", i + 1, name_rule,
+                          longest_arm_name);
+        const std::string where = "arms." + arm.name;
+        const auto end = arms.begin() + static_cast<std::ptrdiff_t>(i);
+        const auto named = [&](const std::string& name) {
+            return std::any_of(arms.begin(), end, [&](const Arm& earlier) { return earlier.name == name; });
+        };
+        if (named(arm.name)) return refuse(where, "is there twice");
+        if (i == 0 && !arm.against.empty()) return refuse(where + ".against", "is not accepted: it is the baseline");
+        if (i > 0 && !named(arm.against)) return refuse(where + ".against", "must be an earlier arm");
+        if (auto checked = check_kernel(where, arm.kernel); !checked) return checked;
+    }
+    return {};
+}
+
+/// Each parameter of the workload once, fixed or swept, in its range.
+Status check_parameters(const std::string& where, const WorkloadInfo& info, const WorkloadSpec& spec) {
+    std::int64_t points = 1;
+    for (const auto& parameter : info.parameters) {
+        const std::string name(parameter.name);
+        const auto fixed = spec.with.find(name);
+        const auto swept = spec.sweep.find(name);
+        if ((fixed == spec.with.end()) == (swept == spec.sweep.end()))
+            return refuse(where, "must have {} once, under 'with' or 'sweep'", name);
+        std::vector<std::int64_t> values;
+        if (fixed != spec.with.end()) values = {fixed->second};
+        if (swept != spec.sweep.end()) values = swept->second;
+        if (auto checked = within<std::int64_t>(where + ".sweep." + name, std::ssize(values), 1, most_points); !checked)
+            return checked;
+        for (const auto value : values)
+            if (auto checked = within(where + "." + name, value, parameter.least, parameter.most); !checked)
+                return checked;
+        std::sort(values.begin(), values.end());
+        if (std::adjacent_find(values.begin(), values.end()) != values.end())
+            return refuse(where + ".sweep." + name, "has a value twice");
+        if (points <= most_points) points *= std::ssize(values);
+    }
+    if (spec.with.size() + spec.sweep.size() != info.parameters.size())
+        return refuse(where, "has a parameter that {} does not know", info.name);
+    if (points > most_points) return refuse(where + ".sweep", "makes more than {} points", most_points);
+    return {};
+}
+
+Status check_workload(const std::string& where, const WorkloadSpec& spec) {
+    const WorkloadInfo* info = find_workload(spec.workload);
+    if (info == nullptr) return refuse(where, "is no workload of this version of kab");
+    if (auto checked = within(where + ".iterations", spec.iterations, 1, most_iterations); !checked) return checked;
+    if (auto checked = within(where + ".warmup", spec.warmup, 0, most_iterations); !checked) return checked;
+    const int least = spec.counters.empty() ? 0 : 1, most = spec.counters.empty() ? 0 : most_iterations;
+    if (auto checked = within(where + ".counter_iterations", spec.counter_iterations, least, most); !checked)
+        return checked;
+    for (std::size_t i = 0; i < spec.counters.size(); ++i) {
+        if (find_counter(spec.counters[i]) == nullptr)
+            return refuse(where + ".counters", "has {}, which is no counter", spec.counters[i]);
+        if (std::count(spec.counters.begin(), spec.counters.end(), spec.counters[i]) > 1)
+            return refuse(where + ".counters", "has {} twice", spec.counters[i]);
+    }
+    return check_parameters(where, *info, spec);
+}
+
+Status check_workloads(const std::vector<WorkloadSpec>& specs) {
+    if (auto checked = within<std::size_t>("workloads", specs.size(), 1, most_workloads); !checked) return checked;
+    std::int64_t runs = 0;
+    for (const auto& spec : specs) {
+        const std::string where = "workloads." + spec.workload;
+        if (auto checked = check_workload(where, spec); !checked) return checked;
+        if (std::count_if(specs.begin(), specs.end(), [&](const auto& s) { return s.workload == spec.workload; }) > 1)
+            return refuse(where, "is there twice: vary it with 'sweep'");
+        runs += runs_per_boot(spec);
+    }
+    if (runs > most_runs_per_boot)
+        return refuse("workloads", "asks for {} runs a boot, at most {} are accepted", runs, most_runs_per_boot);
+    return {};
+}
+
+Status check_host(const HostSpec& host) {
+    if (host.kind != "qemu") return refuse("host.kind", "must be qemu");
+    if (auto checked = within("host.cpus", host.cpus, 1, most_cpus); !checked) return checked;
+    return within("host.memory", host.memory_bytes, least_memory, most_memory);
+}
+
+Status check_decide(const Decide& decide, const std::vector<WorkloadSpec>& specs) {
+    const auto accepted = possible_primaries(specs);
+    if (std::find(accepted.begin(), accepted.end(), decide.primary) == accepted.end())
+        return refuse("decide.primary", "must be one of {}", fmt::join(accepted, ", "));
+    const auto slash = decide.primary.find('/');
+    const auto metric = find_metric(decide.primary.substr(0, slash), decide.primary.substr(slash + 1));
+    const double most = metric.scale == Scale::linear ? most_linear_margin : most_margin;
+    if (!(decide.margin > 0 && decide.margin <= most))
+        return refuse("decide.margin", "must be above 0 and at most {}", most);
+    if (!(decide.alpha > least_alpha && decide.alpha <= most_alpha))
+        return refuse("decide.alpha", "must be above {} and at most {}", least_alpha, most_alpha);
+    if (auto checked = within<std::size_t>("decide.looks", decide.looks.size(), 1, most_looks); !checked)
+        return checked;
+    for (std::size_t i = 0; i < decide.looks.size(); ++i) {
+        if (auto checked = within("decide.looks", decide.looks[i], least_blocks, most_blocks); !checked) return checked;
+        if (i > 0 && decide.looks[i] <= decide.looks[i - 1]) return refuse("decide.looks", "must ascend");
+    }
+    if (decide.fixed && decide.looks != std::vector<int>{*decide.fixed})
+        return refuse("decide.fixed", "must be the only look");
+    return {};
+}
+
+Status check_limits(const Limits& limits) {
+    const std::pair<const char*, Nanoseconds> all[] = {{"boot", limits.boot},
+                                                       {"run", limits.run},
+                                                       {"block", limits.block},
+                                                       {"evaluation", limits.evaluation},
+                                                       {"build", limits.build}};
+    for (const auto& [name, limit] : all) {
+        if (limit >= least_limit && limit <= most_limit) continue;
+        return refuse(std::string("limits.") + name, "must be from {} to {}", format_duration(least_limit),
+                      format_duration(most_limit));
+    }
+    return {};
+}
+
+}  // namespace
+
+bool is_name(std::string_view text) {
+    const auto letter_or_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+    if (text.empty() || !letter_or_digit(text[0])) return false;
+    return std::all_of(text.begin(), text.end(),
+                       [&](char c) { return letter_or_digit(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+std::int64_t runs_per_boot(const WorkloadSpec& spec) {
+    std::int64_t points = 1;
+    for (const auto& [name, values] : spec.sweep) points *= std::ssize(values);
+    return points * (spec.iterations + spec.warmup + spec.counter_iterations);
+}
+
+std::vector<std::string> possible_primaries(const std::vector<WorkloadSpec>& specs) {
+    std::vector<std::string> accepted;
+    for (const WorkloadSpec& spec : specs) {
+        const WorkloadInfo* info = find_workload(spec.workload);
+        if (info == nullptr) continue;
+        for (const auto& metric : info->metrics) accepted.push_back(fmt::format("{}/{}", spec.workload, metric.name));
+        for (const auto& counter : spec.counters) accepted.push_back(spec.workload + "/" + counter);
+        if (spec.counters.empty()) continue;
+        for (const auto& metric : counter_run_metrics())
+            accepted.push_back(fmt::format("{}/{}", spec.workload, metric.name));
+    }
+    return accepted;
+}
+
+Status check_experiment(const Experiment& experiment) {
+    if (!is_name(experiment.name) || experiment.name.size() > longest_name)
+        return refuse("experiment", "must be a name of at most {} characters: {}", longest_name, name_rule);
+    if (auto checked = one_line("question", experiment.question, longest_question); !checked) return checked;
+    if (auto checked = check_arms(experiment.arms); !checked) return checked;
+    if (auto checked = check_workloads(experiment.workloads); !checked) return checked;
+    if (auto checked = check_host(experiment.host); !checked) return checked;
+    if (auto checked = check_decide(experiment.decide, experiment.workloads); !checked) return checked;
+    return check_limits(experiment.limits);
+}
+
+}  // namespace kab

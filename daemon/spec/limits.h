@@ -1,0 +1,32 @@
+#pragma once
+// What an experiment may ask for, whichever way it comes: as YAML or as JSON over the API. Documented in
+// docs/experiment-yaml.md and schema/experiment.schema.json.
+#include <cstddef>
+#include <cstdint>
+
+#include "common/clock.h"
+
+namespace kab::spec_limits {
+
+inline constexpr std::size_t longest_name = 100, longest_question = 1000;
+inline constexpr std::size_t least_arms = 2, most_arms = 32, longest_arm_name = 40;
+inline constexpr std::size_t longest_path = 4096;
+inline constexpr std::size_t longest_command_line = 1024;  ///< the kernel's own limit is 2048, kab's part included
+inline constexpr std::size_t most_files = 1000;            ///< patches of an arm, fragments of an arm
+
+inline constexpr std::size_t most_workloads = 32;
+inline constexpr int most_iterations = 1000;
+inline constexpr std::int64_t most_points = 1000;         ///< of one workload's sweep
+inline constexpr std::int64_t most_runs_per_boot = 2000;  ///< a boot's plan must fit into one message
+
+inline constexpr int most_cpus = 256;
+inline constexpr std::int64_t least_memory = 64LL << 20, most_memory = 1LL << 40;
+
+inline constexpr int least_blocks = 2, most_blocks = 1000;
+inline constexpr std::size_t most_looks = 50;
+inline constexpr double most_margin = 0.99, most_linear_margin = 1e15;
+inline constexpr double least_alpha = 1e-6, most_alpha = 0.5;
+
+inline constexpr Nanoseconds least_limit = std::chrono::milliseconds(10), most_limit = std::chrono::hours(24 * 60);
+
+}  // namespace kab::spec_limits
