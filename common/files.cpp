@@ -76,6 +76,13 @@ Status write_and_sync(int fd, std::string_view bytes, const fs::path& path) {
 
 }  // namespace
 
+Status sync_file(const fs::path& path) {
+    auto fd = open_file(path, O_RDONLY);
+    if (!fd) return pass(fd);
+    if (::fsync(fd->get()) != 0) return fail_errno(errno, "fsync " + path.string());
+    return sync_directory(path.parent_path());
+}
+
 Status write_file(const fs::path& path, std::string_view bytes) {
     std::string temporary = path.string() + ".XXXXXX";
     UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));

@@ -38,6 +38,9 @@ Result<UniqueFd> open_file(const fs::path& path, int flags);
 /// The whole file. Refuses more than `limit` bytes (default 64 MiB).
 Result<std::string> read_file(const fs::path& path, std::uint64_t limit = 64U << 20);
 
+/// Puts a file's content and its name onto the disk.
+Status sync_file(const fs::path& path);
+
 /// Writes `bytes` to a temporary file beside `path`, fsyncs, renames: readers see the old
 /// or the new file, and after a failure (disk full) nothing is left behind.
 Status write_file(const fs::path& path, std::string_view bytes);

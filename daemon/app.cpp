@@ -79,7 +79,7 @@ App::App(const AppOptions& options, Programs programs, std::unique_ptr<store::St
       builder_(io_.get_executor(), programs_.build, options.paths.state / "scratch"),
       host_(io_.get_executor(), programs_.host),
       coordinator_({io_.get_executor(), &clock_, options.paths, writer_.get(), &builder_, &host_, programs_.agent_hash,
-                    true, [this](const Error& error) { end_soon(error.text(), 3); }}),
+                    64LL << 20, true, [this](const Error& error) { end_soon(error.text(), 3); }}),
       server_(
           io_, coordinator_, *reader_,
           {options.socket,

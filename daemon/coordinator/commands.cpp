@@ -5,6 +5,7 @@
 
 #include "common/digest/sha256.h"
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/coordinator/submit.h"
 #include "daemon/report/gather.h"
 #include "daemon/stats/analysis.h"
 
@@ -84,19 +85,29 @@ void Coordinator::handle(const core::Event& event, const ExtraWrite& extra) {
 
 bool Coordinator::commit(const std::vector<core::Transition>& transitions, const ExtraWrite& extra) {
     if (transitions.empty() && !extra) return true;
-    const auto at = parts_.clock->wall().time_since_epoch().count();
+    const CommitContext context{parts_.clock->wall().time_since_epoch().count(), reports_, host_name_,
+                                [this](const std::string& uid) { return plan_hash_of(uid); }};
     auto status = parts_.store->write([&](store::Writer& writer) -> Status {
         if (extra)
             if (auto done = extra(writer); !done) return done;
-        return commit_transitions(writer, transitions, at, reports_, host_name_);
+        return commit_transitions(writer, transitions, context);
     });
     if (!status) {
         fatal(status.error());
         return false;
     }
+    watch_wal();
     if (!transitions.empty())
         for (auto* listener : std::set<Listener*>(listeners_)) listener->transitions_committed();
     return true;
+}
+
+std::string Coordinator::plan_hash_of(const std::string& uid) {
+    const auto* evaluation = find(uid);
+    if (evaluation == nullptr) return {};
+    std::vector<std::string> kernel_keys;
+    for (const auto& [arm, kernel] : kernels_[uid]) kernel_keys.push_back(kernel.key);
+    return plan_hash(evaluation->plan, kernel_keys, parts_.agent_hash, emulator_);
 }
 
 void Coordinator::fatal(const Error& error) {
@@ -110,6 +121,7 @@ void Coordinator::fatal(const Error& error) {
 bool Coordinator::store_report(const std::string& attempt, const ExtraWrite& write) {
     if (stopped_) return false;
     const auto status = parts_.store->write(write);
+    watch_wal();
     if (status) return true;
     const auto fault = status.error().fault;
     if (fault == Fault::io || fault == Fault::timeout || fault == Fault::internal) {
@@ -121,6 +133,15 @@ bool Coordinator::store_report(const std::string& attempt, const ExtraWrite& wri
     return false;
 }
 
+/// SQLite folds the log into the file by itself, unless a reader holds on to an old state.
+void Coordinator::watch_wal() {
+    const auto bytes = parts_.store->wal_bytes();
+    if (bytes < parts_.large_wal || bytes < 2 * told_wal_) return;
+    told_wal_ = bytes;
+    spdlog::warn("the write-ahead log {}-wal has {} MiB: a reader has had the database open in one long query, end it",
+                 parts_.paths.database().string(), bytes >> 20);
+}
+
 /// Whatever became of an attempt, the console it wrote is kept with it.
 void Coordinator::attach_console(const std::string& attempt) {
     auto& end = reports_[attempt].end;
@@ -129,6 +150,8 @@ void Coordinator::attach_console(const std::string& attempt) {
         const auto console = folder.path() / (attempt + ".console");
         const auto size = fs::file_size(console, ignored);
         if (ignored) continue;
+        // On disk before its row. If that cannot be had, the console of a crash is still better than none.
+        if (auto synced = sync_file(console); !synced) spdlog::warn("{}", synced.error().text());
         end.console_path = (folder.path().filename() / console.filename()).string();
         end.console_bytes = static_cast<std::int64_t>(size);
         if (auto hash = sha256_file(console)) end.console_sha256 = *hash;

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,9 +15,16 @@ struct AttemptReport {
     std::vector<store::NewConsoleEvent> events;
 };
 
-/// Writes the core's transitions, in order, as compare-and-sets. `reports` by attempt uid; `host` is
-/// the name recorded with new attempts.
-Status commit_transitions(store::Writer& writer, const std::vector<core::Transition>& transitions, std::int64_t at,
-                          const std::map<std::string, AttemptReport>& reports, const std::string& host);
+/// What the shell knows beside the transitions.
+struct CommitContext {
+    std::int64_t at = 0;                                  ///< UTC ns
+    const std::map<std::string, AttemptReport>& reports;  ///< by attempt uid
+    std::string host;                                     ///< recorded with new attempts
+    std::function<std::string(const std::string& evaluation)> plan_hash;
+};
+
+/// Writes the core's transitions, in order, as compare-and-sets.
+Status commit_transitions(store::Writer& writer, const std::vector<core::Transition>& transitions,
+                          const CommitContext& context);
 
 }  // namespace kab

@@ -44,6 +44,7 @@ Status Coordinator::start() {
     inputs_.sweep(uids);
     handle(core::Restarted{});
     if (fatal_) return tl::unexpected(*fatal_);
+    if (auto swept = sweep_artifacts(); !swept) return swept;
     parts_.host->start(*this);
     return {};
 }
@@ -59,6 +60,23 @@ Status Coordinator::take_up(const store::EvaluationRow& row) {
         kernels_[row.uid][static_cast<int>(i)] = (*kernels)[i];
     spdlog::info("evaluation {} ({}) is taken up again: {}", row.uid, row.experiment, row.status);
     state_.evaluations.push_back(std::move(*evaluation));
+    return {};
+}
+
+/// Consoles whose row was never written, of attempts that were cut off. Call when no attempt is open.
+Status Coordinator::sweep_artifacts() {
+    auto known = parts_.store->artifact_paths();
+    if (!known) return pass(known);
+    const auto root = parts_.paths.artifacts();
+    std::error_code ignored;  // what cannot be removed now is tried again at the next start
+    for (const auto& folder : fs::directory_iterator(root, ignored)) {
+        if (!folder.is_directory(ignored)) continue;
+        for (const auto& file : fs::directory_iterator(folder.path(), ignored)) {
+            if (known->contains(fs::relative(file.path(), root, ignored).string())) continue;
+            spdlog::info("{} belongs to no attempt and is removed", file.path().string());
+            fs::remove(file.path(), ignored);
+        }
+    }
     return {};
 }
 
@@ -97,7 +115,7 @@ Result<std::string> Coordinator::submit(const Submission& submission) {
         inputs_.remove(evaluation.uid);
         return pass(copied);
     }
-    auto row = new_evaluation(evaluation.uid, submission, evaluation.plan, to_json(*experiment), parts_.agent_hash);
+    auto row = new_evaluation(evaluation.uid, submission, evaluation.plan, to_json(*experiment));
     const auto uid = evaluation.uid;
     const auto now = parts_.clock->wall().time_since_epoch().count();
     handle(event, [&](store::Writer& writer) { return writer.add_evaluation(row, now); });
@@ -148,6 +166,8 @@ void Coordinator::remove_listener(Listener* listener) {
 // ---- the host ----
 
 void Coordinator::host_up(const msg::Hello& hello) {
+    const auto qemu = hello.properties.find("qemu");
+    emulator_ = qemu == hello.properties.end() ? "" : qemu->second;
     Json properties = hello.properties;
     properties["build"] = hello.build;
     store::HostRow row{

@@ -47,7 +47,8 @@ class Coordinator final : public Service, public HostListener {
         store::Store* store = nullptr;  ///< read-write
         Builder* builder = nullptr;
         Host* host = nullptr;
-        std::string agent_hash;    ///< of the kab-agent that boots: part of the plan hash
+        std::string agent_hash;               ///< of the kab-agent that boots: part of the plan hash
+        std::int64_t large_wal = 64LL << 20;  ///< bytes of write-ahead log from which on it is told
         bool machine_lock = true;  ///< boots exclude builds and boots of other daemons (common/machine_lock.h)
         std::function<void(const Error&)> on_fatal;
     };
@@ -95,8 +96,11 @@ class Coordinator final : public Service, public HostListener {
     /// cannot write is ours and ends the daemon.
     bool store_report(const std::string& attempt, const ExtraWrite& write);
     void attach_console(const std::string& attempt);
+    Status sweep_artifacts();
+    void watch_wal();
     Status take_up(const store::EvaluationRow& row);
     void give_up_lock(const std::string& attempt, msg::Outcome outcome, const std::string& detail);
+    std::string plan_hash_of(const std::string& evaluation);
     void arm_timer();
     void report_progress(const ProgressEvent& event);
     core::Evaluation* find(const std::string& uid);
@@ -113,12 +117,14 @@ class Coordinator final : public Service, public HostListener {
     std::map<std::string, ProgressEvent> progress_;
     std::set<Listener*> listeners_;
     std::string host_name_ = "local";
+    std::string emulator_;  ///< QEMU's version as the host told it
     boost::asio::steady_timer deadline_;
     std::optional<MachineLock> lock_;             ///< held while a boot is under way
     std::optional<MachineLockQueue> lock_queue_;  ///< waiting to be alone on this machine
     boost::asio::steady_timer lock_timer_;
     std::string waiting_attempt_;  ///< the attempt that waits for the lock
     WallTime waiting_since_;
+    std::int64_t told_wal_ = 0;  ///< bytes when its size was told last
     std::optional<Error> fatal_;
     std::optional<boost::asio::thread_pool> pool_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -94,6 +94,7 @@ Result<core::Evaluation> restore_evaluation(const store::EvaluationTree& tree) {
     evaluation.plan = make_plan(*experiment, row.seed);
     if (canonical_text(evaluation.plan) != row.plan_text)
         return fail(Fault::conflict, "its plan was made by another version of kab");
+    evaluation.sealed = !row.plan_hash.empty();
     evaluation.looks_done = static_cast<int>(row.looks_done);
     if (row.started_at) evaluation.started = wall(*row.started_at);
     if (auto arms = restore_arms(tree, evaluation); !arms) return pass(arms);

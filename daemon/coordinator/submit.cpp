@@ -37,7 +37,7 @@ std::string point_label(const WorkloadSpec& workload, const Parameters& point) {
 }
 
 store::NewEvaluation new_evaluation(const std::string& uid, const Submission& submission, const Plan& plan,
-                                    const Json& experiment, const std::string& agent_hash) {
+                                    const Json& experiment) {
     store::NewEvaluation row;
     row.uid = uid;
     row.experiment = plan.experiment.name;
@@ -49,11 +49,6 @@ store::NewEvaluation new_evaluation(const std::string& uid, const Submission& su
     row.experiment_json = dump_json(experiment);
     row.seed = plan.seed;
     row.idempotency_key = submission.idempotency_key;
-
-    Sha256 hash;
-    hash.field(row.plan_text).field(row.experiment_json).field(agent_hash).field(KAB_VERSION);
-    for (const auto& input : submission.inputs) hash.field(input.path).field(input.sha256);
-    row.plan_hash = hash.hex();
 
     for (const auto& arm : plan.arms) {
         const auto& spec = plan.experiment.arms[static_cast<std::size_t>(arm.kernel_of)];
@@ -67,6 +62,15 @@ store::NewEvaluation new_evaluation(const std::string& uid, const Submission& su
         add_metrics(workload, row.metrics);
     }
     return row;
+}
+
+std::string plan_hash(const Plan& plan, const std::vector<std::string>& kernel_keys, const std::string& agent_hash,
+                      const std::string& emulator) {
+    Sha256 hash;
+    hash.field(canonical_text(plan)).field(agent_hash).field(emulator).field(KAB_VERSION);
+    for (const auto& key : kernel_keys) hash.field(key);
+    for (const auto& arm : plan.experiment.arms) hash.field(arm.kernel.command_line);
+    return hash.hex();
 }
 
 }  // namespace kab

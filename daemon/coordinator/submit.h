@@ -8,10 +8,15 @@
 
 namespace kab {
 
-/// The rows of a new evaluation. The plan hash covers the plan, the resolved experiment, the content of all
-/// its inputs, the agent and kab's version.
+/// The rows of a new evaluation; its plan hash is not known yet.
 store::NewEvaluation new_evaluation(const std::string& uid, const Submission& submission, const Plan& plan,
-                                    const Json& experiment, const std::string& agent_hash);
+                                    const Json& experiment);
+
+/// SHA-256 over all that decides what is booted and how it is judged: the plan, the kernels (their keys, which cover
+/// source, patches, configuration and toolchain) and command lines of its arms, the agent's program, QEMU's version
+/// and kab's. Equal for equal content, wherever the files lie.
+std::string plan_hash(const Plan& plan, const std::vector<std::string>& kernel_keys, const std::string& agent_hash,
+                      const std::string& emulator);
 
 /// The swept parameters of a point: "tasks=4 loops=2"; empty when nothing is swept.
 std::string point_label(const WorkloadSpec& workload, const Parameters& point);

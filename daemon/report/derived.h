@@ -17,7 +17,8 @@ struct DerivedLine {
 };
 
 struct DerivedValue {
-    double mean = 0, relative_sd = 0;  ///< of the boot means
+    double mean = 0;                    ///< of the boot means
+    std::optional<double> relative_sd;  ///< of the boot means; absent with one boot
 };
 
 class Derived {

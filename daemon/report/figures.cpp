@@ -7,17 +7,25 @@
 namespace kab::report {
 namespace {
 
-/// Bounds beyond these say only that there is too little data.
-constexpr double least_ratio = 0.001, most_ratio = 1000;
+/// Bounds beyond these, and far from the estimate, say only that there is too little data.
+constexpr double least_ratio = 0.001, most_ratio = 1000, far = 10;
 
-/// Four figures, without an exponent; for sizes from 0.001 to 9999.
+/// Three or four figures, without an exponent from 0.001 to 99999.
 std::string four(double value) {
     const double size = std::abs(value);
-    const int digits = size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3;
+    if (size == 0) return "0";
+    if (size < 0.0009995 || size >= 99999.5) return fmt::format("{:.2e}", value);
+    const int digits = size >= 999.95      ? 0
+                       : size >= 99.995    ? 1
+                       : size >= 9.9995    ? 2
+                       : size >= 0.09995   ? 3
+                       : size >= 0.009995  ? 4
+                                           : 5;
     return fmt::format("{:.{}f}", value, digits);
 }
 
 std::string thousands(double value) {
+    if (value == 0) return "0";  // also -0
     std::string digits = fmt::format("{:.0f}", value);
     const std::size_t first = digits.front() == '-' ? 1 : 0;
     for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
@@ -48,26 +56,25 @@ std::string quantity(double value, const std::string& unit) {
     return fmt::format("{:.4g} {}", value, unit);
 }
 
-std::string with_spread(double mean, double relative_sd, const std::string& unit) {
-    return fmt::format("{} ±{}", quantity(mean, unit), share(relative_sd));
+std::string with_spread(double mean, std::optional<double> relative_sd, const std::string& unit) {
+    return fmt::format("{} ±{}", quantity(mean, unit), relative_sd ? share(*relative_sd) : "-");
 }
 
 std::string ratio(double value) {
-    if (value > 0 && value < 0.001) return fmt::format("{:.2e}", value);
-    return value >= 99999.5 ? fmt::format("{:.2e}", value) : four(value);
+    return four(value);
 }
 
 std::string effect(double value, const stats::Series& series) {
     if (series.scale == Scale::log) return ratio(value);
     const std::string text = quantity(value, series.unit);
-    return value > 0 ? "+" + text : text;
+    return text.front() == '-' ? text : "+" + text;
 }
 
 std::string interval(const stats::Estimate& estimate, const stats::Series& series) {
-    if (series.scale == Scale::log)
-        return fmt::format("{} to {}", estimate.low < least_ratio ? "<0.001" : ratio(estimate.low),
-                           estimate.high > most_ratio ? ">1000" : ratio(estimate.high));
-    return effect(estimate.low, series) + " to " + effect(estimate.high, series);
+    if (series.scale == Scale::linear) return effect(estimate.low, series) + " to " + effect(estimate.high, series);
+    const bool low = estimate.low < least_ratio && estimate.value > least_ratio * far;
+    const bool high = estimate.high > most_ratio && estimate.value < most_ratio / far;
+    return fmt::format("{} to {}", low ? "<0.001" : ratio(estimate.low), high ? ">1000" : ratio(estimate.high));
 }
 
 std::string p_value(double p) {
@@ -77,6 +84,8 @@ std::string p_value(double p) {
 
 std::string share(double value) {
     const double percent = 100 * std::abs(value);
+    if (percent == 0) return "0%";
+    if (percent < 0.005) return "<0.01%";
     return fmt::format("{:.{}f}%", 100 * value, percent >= 99.5 ? 0 : percent >= 0.995 ? 1 : 2);
 }
 

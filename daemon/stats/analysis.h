@@ -1,61 +1,13 @@
 #pragma once
 // Samples in, verdicts out. Pure: no clock, no I/O, no global random state. The same input gives the
 // same output bit for bit. Method: docs/statistics.md.
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "common/workload_catalog.h"
+#include "daemon/stats/input.h"
 
 namespace kab::stats {
-
-/// One non-warm-up value of one run of an accepted boot.
-struct Observation {
-    int block = 0;      ///< from 1
-    int arm = 0;        ///< index into Input::arms
-    int series = 0;     ///< index into Input::series
-    int iteration = 0;  ///< within the boot, from 0
-    double value = 0;   ///< in the metric's unit; finite
-};
-
-struct ArmInfo {
-    std::string name;
-    int against = -1;  ///< index of the arm it is judged against; -1 for a baseline
-    bool control = false;
-    int boots = 0, failed = 0;  ///< kernel faults among finished boots, for Fisher's test
-    bool stopped = false;       ///< no more boots will come: its open comparisons are not waited for
-};
-
-/// A metric of a workload at a point.
-struct Series {
-    std::string workload, point, metric;  ///< point: "" or "tasks=4"
-    std::string unit;
-    Better better = Better::lower;
-    Scale scale = Scale::log;
-    bool primary = false;
-};
-
-struct Design {
-    double alpha = 0.05;     ///< two-sided, familywise
-    double margin = 0.02;    ///< share for log metrics, absolute for linear ones
-    std::vector<int> looks;  ///< blocks at the planned looks; the last is the cap. One look: fixed N
-    bool fixed = false;
-    /// false: blocks mean nothing across arms (data from elsewhere). Welch's t and Mann-Whitney on the
-    /// boots' scores instead of the paired tests; no protection against drift.
-    bool paired = true;
-};
-
-struct Input {
-    Design design;
-    std::vector<ArmInfo> arms;
-    std::vector<Series> series;
-    std::vector<Observation> observations;
-    std::vector<int> excluded_blocks;  ///< listed in the report, not used
-    /// Environment gates that failed, one sentence each; any of them makes every verdict `invalid`.
-    std::vector<std::string> failed_gates;
-    int look = 0;  ///< index of the look now taken, from 0; -1: not a planned look (preview)
-};
 
 enum class Verdict { invalid, equivalent, improved, regressed, inconclusive, pending, none };
 const char* to_string(Verdict verdict);
@@ -84,26 +36,37 @@ struct Comparison {
     std::optional<Estimate> rank_estimate;  ///< Hodges-Lehmann
     std::optional<double> p_equivalence;    ///< TOST at the margin
     std::optional<double> detectable;       ///< least effect found with 90% power at this n (ratio-1 or difference)
-    double margin = 0;                      ///< as a share for log metrics, in the unit for linear ones
-    bool control = false;                   ///< A' against its baseline: a gate, no question
+    double margin = 0;       ///< as a share for log metrics, in the unit for linear ones; 0: none, nothing is material
+    double spent = 0;        ///< two-sided alpha spent on a difference up to and with this look
+    bool control = false;    ///< A' against its baseline: a gate, no question
+    bool same_code = false;  ///< ArmInfo::same_code of the arm: a gate as well
+    bool failing = false;    ///< regressed because the arm keeps failing; there may be no estimate
     bool primary = false, material = false, fragile = false;
     Verdict verdict = Verdict::none;
-    std::string reason;  ///< one plain sentence; why absent, why invalid
+    /// Look (from 0) at which the verdict of a primary fell; it is not taken back at a later one.
+    std::optional<int> decided_at;
+    /// How many more blocks would likely settle it (80% power), when open and not hopeless.
+    std::optional<int> more_blocks;
+    std::string reason;    ///< short cause: why no estimate, why invalid, why regressed without figures; or empty
+    std::string sentence;  ///< one plain sentence with the figures and the verdict
 };
 
 /// Per arm and series, over accepted boots.
 struct Summary {
     int arm = 0, series = 0;
     int boots = 0, values = 0;
-    double mean = 0, relative_sd = 0;  ///< of boot means; arithmetic, in the unit; relative_sd a share
+    double mean = 0;                    ///< of boot means; arithmetic, in the unit
+    std::optional<double> relative_sd;  ///< of boot means, a share; absent with one boot or a mean of 0
     double min = 0, max = 0;
 };
 
+/// Variances on the scale of the metric (log or linear); absent where the data cannot tell. With one iteration a boot
+/// `iteration` is absent and `boot` is the spread of both together.
 struct VarianceComponents {
     int series = 0;
-    double block = 0, boot = 0, iteration = 0;  ///< variances on the scale of the metric (log or linear)
-    double trend = 0;                           ///< mean change per iteration index within a boot
-    int best_iterations = 0;                    ///< advice; 0 when unknown
+    std::optional<double> block, boot, iteration;
+    std::optional<double> trend;         ///< mean change per iteration index within a boot
+    std::optional<int> best_iterations;  ///< advice
 };
 
 struct ArmFailure {

@@ -186,6 +186,13 @@ Result<std::vector<EvaluationRow>> Store::unfinished_evaluations() const {
     return collect<EvaluationRow>(query, read_evaluation);
 }
 
+Result<std::set<std::string>> Store::artifact_paths() const {
+    auto query = impl_->database->statement("list artifacts", "SELECT path FROM artifact");
+    const auto paths = texts(query);
+    if (!paths) return pass(paths);
+    return std::set<std::string>(paths->begin(), paths->end());
+}
+
 Result<EvaluationRow> Store::find_evaluation(const std::string& name) const {
     auto& database = *impl_->database;
     ReadTransaction snapshot(database);

@@ -154,7 +154,10 @@ struct ComparisonRow {
     std::string arm, against, workload, point, metric;  ///< point "*": the mean over a sweep
     bool primary = false, material = false, fragile = false;
     std::optional<double> estimate, low, high, level, sd, t, df, p, p_adjusted, p_rank, p_equivalence, detectable;
-    std::string verdict, reason;
+    std::optional<double> p_sequential, rank_estimate, rank_low, rank_high, rank_level;
+    double margin = 0, spent = 0;            ///< spent: two-sided alpha up to and with this look
+    std::optional<std::int64_t> decided_at;  ///< look at which the verdict fell
+    std::string verdict, reason, sentence;   ///< reason: a short cause or empty
 };
 
 struct BootReport {  ///< v_boot: one accepted or failed boot with its environment

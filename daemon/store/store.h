@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,7 @@ class Store {
     Result<std::vector<TransitionRow>> last_transitions(const std::string& evaluation_uid, int limit) const;
     Result<std::int64_t> last_seq() const;  ///< of the newest transition; 0 when there is none
     Result<std::vector<HostRow>> hosts() const;
+    Result<std::set<std::string>> artifact_paths() const;  ///< relative to the artifacts directory
 
     /// Any one SELECT (or WITH, EXPLAIN, PRAGMA that reads) for `kab query`; values as text, NULL absent. Only with
     /// read_only. Fault::usage with SQLite's message and the place in the text; also for more than `max_rows`;
@@ -81,6 +83,7 @@ class Writer {
     Status set_evaluation(const std::string& uid, const std::string& from, const std::string& to,
                           const std::string& detail, std::int64_t at);
     Status set_verdict(const std::string& uid, const std::string& verdict);
+    Status seal_plan(const std::string& uid, const std::string& plan_hash);  ///< once only
     Status set_arm(const std::string& evaluation, const std::string& arm, const std::string& from,
                    const std::string& to, const std::string& detail, std::int64_t at);
     /// Inserts the kernel by key unless it is known, and points the arm at it.

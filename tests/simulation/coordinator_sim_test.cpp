@@ -1,6 +1,8 @@
 // The real coordinator, planner, store and analysis over a simulated host. A "kill" drops the whole
 // coordinator between two events and starts a new one on the same database.
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <cmath>
@@ -66,15 +68,9 @@ class World {
         store_ = std::move(*store);
         host_ = std::make_unique<FakeHost>(*io_, script_, [this](const std::string& a) { return locate(a); });
         builder_ = std::make_unique<FakeBuilder>(*io_, image_);
-        Coordinator::Parts parts{io_->get_executor(),
-                                 &clock_,
-                                 paths_,
-                                 store_.get(),
-                                 builder_.get(),
-                                 host_.get(),
-                                 "agent",
-                                 false,
-                                 [](const Error& e) { FAIL() << e.text(); }};
+        Coordinator::Parts parts{
+            io_->get_executor(), &clock_, paths_,    store_.get(), builder_.get(),
+            host_.get(),         "agent", large_wal, false,        [](const Error& e) { FAIL() << e.text(); }};
         coordinator_ = std::make_unique<Coordinator>(std::move(parts));
         ASSERT_TRUE(coordinator_->start());
     }
@@ -120,6 +116,9 @@ class World {
     Coordinator& coordinator() { return *coordinator_; }
     FakeHost& host() { return *host_; }
     ManualClock& clock() { return clock_; }
+    const Paths& paths() const { return paths_; }
+
+    std::int64_t large_wal = 64 << 20;
 
   private:
     Place locate(const std::string& attempt) {
@@ -150,7 +149,7 @@ class World {
 /// All that must not depend on what went wrong on the way.
 std::string result_of(World& world, const std::string& uid) {
     const auto row = world.evaluation(uid);
-    std::string text = row.status + " " + row.verdict + "\n";
+    std::string text = row.status + " " + row.verdict + " " + row.plan_hash + "\n";
     const auto samples = world.store().samples(uid);
     EXPECT_TRUE(samples);
     for (const auto& s : *samples)
@@ -182,6 +181,7 @@ TEST(CoordinatorSim, RunsToAVerdictAndStoresExactlyThePlannedSamples) {
     }
     EXPECT_EQ(world.evaluation(uid).status, "done");
     EXPECT_EQ(world.evaluation(uid).verdict, "improved");
+    EXPECT_EQ(world.evaluation(uid).plan_hash.size(), 64U);
     const auto samples = world.store().samples(uid);
     ASSERT_TRUE(samples);
     const auto timed = std::count_if(samples->begin(), samples->end(),
@@ -215,6 +215,61 @@ TEST(CoordinatorSim, KillsAtRandomMomentsChangeNothing) {
         }
         EXPECT_EQ(result_of(world, uid), expected);
     }
+}
+
+/// Files below `root`, as the store names them.
+std::set<std::string> files_below(const fs::path& root) {
+    std::set<std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(root))
+        if (entry.is_regular_file()) files.insert(fs::relative(entry.path(), root).string());
+    return files;
+}
+
+TEST(CoordinatorSim, EveryConsoleHasItsRowAndWhatHasNoneIsSweptAtTheNextStart) {
+    Steady script;
+    World world(script);
+    world.live();
+    const auto uid = world.submit(experiment());
+    world.run(100);
+    world.die();
+    const auto orphan = world.paths().artifacts() / uid / "01HZZZZZZZZZZZZZZZZZZZZZZZ.console";
+    ASSERT_TRUE(write_file(orphan, "of an attempt that nobody knows"));
+    world.live();
+    EXPECT_FALSE(fs::exists(orphan));
+    while (world.run(1000)) {
+    }
+    const auto known = world.store().artifact_paths();
+    ASSERT_TRUE(known);
+    EXPECT_GE(known->size(), 9U);
+    EXPECT_EQ(*known, files_below(world.paths().artifacts()));
+}
+
+TEST(CoordinatorSim, AGrowingWriteAheadLogIsToldWithItsCause) {
+    std::ostringstream told;
+    auto before = spdlog::default_logger();
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_st>(told)));
+    {
+        Steady script;
+        World world(script);
+        world.large_wal = 16 << 20;
+        world.live();
+        world.submit(experiment());
+        while (world.run(1000)) {
+        }
+        EXPECT_EQ(told.str().find("write-ahead log"), std::string::npos) << told.str();
+    }
+    {
+        Steady script;
+        World world(script);
+        world.large_wal = 100000;
+        world.live();
+        world.submit(experiment());
+        while (world.run(1000)) {
+        }
+    }
+    spdlog::set_default_logger(before);
+    EXPECT_NE(told.str().find("kab.db-wal has"), std::string::npos);
 }
 
 TEST(CoordinatorSim, AHostThatDiesIsRetriedAndTheResultIsTheSame) {

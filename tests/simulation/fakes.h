@@ -1,5 +1,7 @@
 #pragma once
 // A host and a builder that need no kernel: they answer from the event loop, at once.
+#include <gtest/gtest.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <functional>
@@ -40,6 +42,7 @@ class FakeHost final : public Host {
 
     void boot(const msg::BootRequest& request) override {
         current_ = request.attempt;
+        EXPECT_TRUE(write_file(request.console_path, "console of " + request.attempt));
         post([this, request] { listener_->boot_progress({request.attempt, "booting", 0, 0}); });
         post([this, request] {
             msg::BootHello hello;

@@ -107,6 +107,8 @@ void Machine::dispatch_next(Evaluation& evaluation) {
         if (boot.not_before > now_) return;  // the order of the block stays
         if (!evaluation.block->dispatched) evaluation.block->started = now_;
         evaluation.block->dispatched = true;
+        if (!evaluation.sealed) out_.transitions.emplace_back(SealPlan{evaluation.uid});
+        evaluation.sealed = true;
         const std::string attempt = new_uid_();
         boot.open_attempt = attempt;
         ++boot.attempts;

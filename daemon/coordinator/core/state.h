@@ -57,6 +57,7 @@ struct Evaluation {
     std::string uid;
     EvaluationStatus status = EvaluationStatus::queued;
     bool frozen = false;  ///< every arm has its kernel's key
+    bool sealed = false;  ///< its plan hash is stored
     Plan plan;
     std::vector<Arm> arms;       ///< as plan.arms
     std::optional<Block> block;  ///< the present one

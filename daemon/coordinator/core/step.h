@@ -98,6 +98,10 @@ struct SetBoot {
     BootStatus from, to;
     std::string outcome, detail;
 };
+/// Before the first attempt, when all is known that the plan hash covers: the shell computes and stores it.
+struct SealPlan {
+    std::string evaluation;
+};
 struct AddAttempt {
     std::string boot, uid;
     int number = 1;
@@ -113,8 +117,8 @@ struct AcceptAttempt {
     std::string boot, attempt;
 };
 
-using Transition = std::variant<SetEvaluation, SetVerdict, SetArm, AddBlock, SetBlock, AddBoot, SetBoot, AddAttempt,
-                                FinishAttempt, AcceptAttempt>;
+using Transition = std::variant<SetEvaluation, SetVerdict, SetArm, AddBlock, SetBlock, AddBoot, SetBoot, SealPlan,
+                                AddAttempt, FinishAttempt, AcceptAttempt>;
 
 // ---- commands: what the shell does after the commit ----
 struct Freeze {

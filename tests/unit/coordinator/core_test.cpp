@@ -119,6 +119,18 @@ TEST_F(CoreTest, BootsEveryArmOncePerBlockAndLooksOnlyAtPlannedLooks) {
     EXPECT_NE(only<Dispatch>(out), nullptr);
 }
 
+TEST_F(CoreTest, SealsThePlanOnceBeforeTheFirstAttempt) {
+    auto out = start("E");
+    for (const auto* boot = only<Dispatch>(out); boot != nullptr; boot = only<Dispatch>(out))
+        out = send(AttemptFinished{boot->attempt, msg::Outcome::ok, {}});
+    std::string order;
+    for (const auto& t : transitions_) {
+        if (std::holds_alternative<SealPlan>(t)) order += 's';
+        if (std::holds_alternative<AddAttempt>(t)) order += 'a';
+    }
+    EXPECT_EQ(order, "saaaaaa");
+}
+
 TEST_F(CoreTest, StopsAtTheLookThatDecides) {
     auto out = start("E");
     for (const auto* boot = only<Dispatch>(out); boot != nullptr; boot = only<Dispatch>(out))

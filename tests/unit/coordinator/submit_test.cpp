@@ -1,0 +1,50 @@
+#include "daemon/coordinator/submit.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace kab {
+namespace {
+
+Experiment two_arms() {
+    Experiment experiment;
+    experiment.name = "test";
+    experiment.arms = {{"base", {}, ""}, {"patched", {}, "base"}};
+    WorkloadSpec workload;
+    workload.workload = "ipcns-exit";
+    workload.with = {{"children", 10}, {"concurrency", 0}};
+    experiment.workloads = {workload};
+    experiment.decide.primary = "ipcns-exit/elapsed";
+    return experiment;
+}
+
+TEST(PlanHash, CoversWhatDecidesAndNotWhereFilesLie) {
+    const auto hash = [](const Experiment& experiment, std::uint64_t seed = 7, const std::string& kernel = "k2",
+                         const std::string& agent = "agent", const std::string& emulator = "7.2.1") {
+        return plan_hash(make_plan(experiment, seed), {"k1", kernel}, agent, emulator);
+    };
+    const auto base = two_arms();
+    auto moved = base;
+    moved.arms[1].kernel.patches = {"/elsewhere/a.patch"};  // its content is in the kernel's key
+    EXPECT_EQ(hash(moved), hash(base));
+
+    auto other_line = base, other_margin = base, other_looks = base, other_name = base;
+    other_line.arms[1].kernel.command_line = "nosmt";
+    other_margin.decide.margin = 0.01;
+    other_looks.decide.looks = {6, 10};
+    other_name.arms[1].name = "changed";
+    const std::set<std::string> all{hash(base),
+                                    hash(other_line),
+                                    hash(other_margin),
+                                    hash(other_looks),
+                                    hash(other_name),
+                                    hash(base, 8),
+                                    hash(base, 7, "k3"),
+                                    hash(base, 7, "k2", "agent 2"),
+                                    hash(base, 7, "k2", "agent", "7.2.2")};
+    EXPECT_EQ(all.size(), 9U);
+}
+
+}  // namespace
+}  // namespace kab
