@@ -33,6 +33,8 @@ say "step 2 of 3: build kab"
 use_ccache
 build_preset release
 
+say "kab is in build/release/bin. To use it from your shell: export PATH=$PWD/build/release/bin:\$PATH"
+
 say "step 3 of 3: kab run configs/experiments/ipc-ns.yaml"
 # The report is the last thing seen, and kab's verdict is the exit code.
 exec build/release/bin/kab run configs/experiments/ipc-ns.yaml "$@"

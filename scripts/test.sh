@@ -1,11 +1,12 @@
 #!/bin/bash
-# usage: scripts/test.sh [dev|asan]...
+# usage: scripts/test.sh [dev|ci|asan]...
 #
 # Installs what the tests need, builds, and runs the test suite:
 #   dev    every test but those labelled "slow", real kernel boots included
+#   ci     the same, as continuous integration does it
 #   asan   the tests labelled "unit" or "sim" under the address and
 #          undefined-behaviour sanitizers
-# Without arguments both. Ends with one summary line per preset.
+# Without arguments dev and asan. Ends with one summary line per preset.
 #
 # exit codes: 0 all passed, 1 a test failed, 2 usage, 3 packages or build
 
@@ -21,7 +22,7 @@ for arg; do
             usage
             exit 0
             ;;
-        dev | asan) presets+=("$arg") ;;
+        dev | ci | asan) presets+=("$arg") ;;
         *) fail 2 "unknown argument $arg (see --help)" ;;
     esac
 done
@@ -40,16 +41,16 @@ limit_processes() {
     fi
 }
 
-# run_tests PRESET CTEST-ARG...: true if all passed. Prints every test as it
+# run_tests PRESET FOLDER CTEST-ARG...: true if all passed. Prints every test as it
 # ends, the output of those that fail, and keeps the whole in a log.
 run_tests() {
-    local preset=$1 log status=0
-    shift
+    local preset=$1 folder=$2 log status=0
+    shift 2
     log=build/test-$preset.log
     say "test: preset $preset"
     (
         limit_processes 2000
-        ctest --test-dir "build/$preset" --output-on-failure --no-tests=error "$@" 2>&1
+        ctest --test-dir "$folder" --output-on-failure --no-tests=error "$@" 2>&1
     ) | tee "$log" || status=$?
     summary+=("$preset: $(grep -E '^[0-9]+% tests passed' "$log" || printf 'no test ran')$(
         grep -E '^Total Test time' "$log" | sed 's/^Total Test time (real) *=/,/' || true
@@ -67,8 +68,8 @@ export PYTHONDONTWRITEBYTECODE=1
 for preset in "${presets[@]}"; do
     build_preset "$preset"
     case $preset in
-        dev) run_tests dev --label-exclude '^slow$' || failed=yes ;;
-        asan) run_tests asan --label-regex '^(unit|sim)$' --parallel "$(build_jobs)" || failed=yes ;;
+        dev | ci) run_tests "$preset" build/dev --label-exclude '^slow$' || failed=yes ;;
+        asan) run_tests asan build/asan --label-regex '^(unit|sim)$' --parallel "$(build_jobs)" || failed=yes ;;
     esac
 done
 
