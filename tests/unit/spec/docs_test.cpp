@@ -32,6 +32,7 @@ TEST(ExperimentPage, ItsErrorsAreWhatIsPrinted) {
     ASSERT_FALSE(parsed);
     std::string errors;
     for (const Error& error : parsed.error()) errors += error.text() + "\n";
+    errors += fmt::format("kab: {} errors\n", parsed.error().size());
     EXPECT_EQ(between(page(), "$ kab check mistakes.yaml\n", "```"), errors);
 }
 

@@ -10,8 +10,12 @@
 namespace kab::store {
 namespace {
 
+std::string text_of(const char* file) {
+    return read_file(fs::path(KAB_SOURCE_DIR) / file).value_or("");
+}
+
 std::string document() {
-    return read_file(fs::path(KAB_SOURCE_DIR) / "docs/database.md").value_or("");
+    return text_of("docs/database.md");
 }
 
 /// The fenced blocks of language sql.
@@ -58,6 +62,23 @@ TEST_F(Documentation, HasTenQueriesAndEachHasAnAnswer) {
     const auto all = queries();
     ASSERT_EQ(all.size(), 10U);
     for (const auto& sql : all) EXPECT_FALSE(ask(sql).rows.empty()) << sql;
+}
+
+TEST_F(Documentation, EveryQueryOnACommandLineHasAnAnswer) {
+    for (const char* file : {"README.md", "docs/man/kab.1", "docs/database.md"}) {
+        const auto text = text_of(file);
+        const std::regex command(R"(kab query "([^"]+)") ");
+            const std::sregex_iterator begin(text.begin(), text.end(), command),
+            end;
+        EXPECT_NE(begin, end) << file;
+        for (auto found = begin; found != end; ++found) {
+            const std::string sql = (*found)[1];
+            EXPECT_FALSE(ask(sql).rows.empty()) << file << ": " << sql;
+            const bool samples = sql.find("v_sample") != std::string::npos;
+            EXPECT_EQ(samples, sql.find("evaluation = ") != std::string::npos)
+                << file << ": mixes the evaluations: " << sql;
+        }
+    }
 }
 
 TEST_F(Documentation, ItsQueriesAnswerWhatTheySay) {
