@@ -79,6 +79,7 @@ Result<KernelImage> inspect_elf(std::string_view bytes, const fs::path& path) {
         if (segment->p_type != PT_LOAD) continue;
         image.virtio_mmio = image.virtio_mmio || contains(content, std::string_view("virtio_mmio.device", 19));
         image.virtio_console = image.virtio_console || contains(content, std::string_view("\0virtio_console", 16));
+        image.virtio_pci = image.virtio_pci || contains(content, std::string_view("virtio-pci\0", 11));
         const auto banner = image.release.empty() ? content.find("Linux version ") : std::string_view::npos;
         if (banner != std::string_view::npos) {
             const auto rest = content.substr(banner + std::strlen("Linux version "), 64);
@@ -136,8 +137,13 @@ Result<std::string> machine_for(const KernelImage& image, std::string_view wante
     const bool elf = image.kind == KernelImage::Kind::vmlinux;
     if (wanted == "q35") return std::string("q35");
     if (wanted == "microvm") {
-        if (elf) return std::string("microvm");
-        return fail(Fault::spec, "a bzImage cannot boot on a microvm: give the vmlinux, or machine: q35");
+        if (!elf) return fail(Fault::spec, "a bzImage cannot boot on a microvm: give the vmlinux, or machine: q35");
+        std::string missing;
+        if (!image.virtio_mmio) missing += " CONFIG_VIRTIO_MMIO CONFIG_VIRTIO_MMIO_CMDLINE_DEVICES";
+        if (!image.virtio_console) missing += " CONFIG_VIRTIO_CONSOLE";
+        if (missing.empty()) return std::string("microvm");
+        return fail(Fault::spec,
+                    "the kernel cannot speak on a microvm, it lacks (built in){}: add them, or machine: q35", missing);
     }
     if (wanted != "auto" && !wanted.empty()) {
         return fail(Fault::spec, "unknown machine '{}' (auto, microvm, q35)", wanted);

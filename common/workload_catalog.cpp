@@ -44,6 +44,8 @@ constexpr MetricInfo counter_run_table[] = {
     {"counted-elapsed", "ns", Better::lower, Scale::log, "elapsed time of an iteration with inherited counters on"},
     {"machine-busy", "ns", Better::lower, Scale::log,
      "time all CPUs together were not idle during the iteration, kernel threads included"},
+    {"drain-busy", "ns", Better::lower, Scale::log,
+     "the same from the end of the iteration until what it left behind was gone: what deferred work costs"},
 };
 
 }  // namespace

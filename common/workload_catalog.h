@@ -53,7 +53,7 @@ std::span<const CounterInfo> counters();
 const WorkloadInfo* find_workload(std::string_view name);
 const CounterInfo* find_counter(std::string_view name);
 
-/// Metrics that every counter iteration carries beside its counters: "counted-elapsed", "machine-busy".
+/// Metrics that every counter iteration carries beside its counters: "counted-elapsed", "machine-busy", "drain-busy".
 std::span<const MetricInfo> counter_run_metrics();
 
 /// The metric of a workload by name, be it the workload's own, a counter or a counter-run metric.

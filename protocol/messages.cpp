@@ -41,6 +41,7 @@ template <class A, Is<AgentPlan> M>
 void fields(A& a, M& m) {
     a("runs", m.runs);
     a("drain_limit_ns", m.drain_limit_ns);
+    a.maybe("run_limit_ns", m.run_limit_ns);
 }
 
 template <class A, Is<AgentHello> M>
@@ -57,6 +58,7 @@ void fields(A& a, M& m) {
     a.maybe("memory_bytes", m.memory_bytes);
     a.maybe("clocksource", m.clocksource);
     a.maybe("high_resolution_timers", m.high_resolution_timers);
+    a.maybe("high_resolution_inactive", m.high_resolution_inactive);
     a.maybe("governor", m.governor);
     a.maybe("lock_kind", m.lock_kind);
     a.maybe("mitigations", m.mitigations);
@@ -143,6 +145,7 @@ void fields(A& a, M& m) {
     a("machine", m.machine);
     a.maybe("emulator", m.emulator);
     a.maybe("channel", m.channel);
+    a.maybe("pinning", m.pinning);
 }
 
 template <class A, Is<ConsoleEvent> M>

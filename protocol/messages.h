@@ -42,6 +42,8 @@ struct RunOrder {
 struct AgentPlan {
     std::vector<RunOrder> runs;
     std::int64_t drain_limit_ns = 0;  ///< longest wait for what a run left behind
+    /// From RunStarted to RunFinished, after which kab-host gives the guest up; set by kab-host. 0: unknown.
+    std::int64_t run_limit_ns = 0;
 };
 
 /// kab-agent -> kab-host, first.
@@ -57,6 +59,7 @@ struct AgentHello {
     std::int64_t memory_bytes = 0;
     std::string clocksource;
     bool high_resolution_timers = false;
+    bool high_resolution_inactive = false;           ///< the kernel has them, but they are not in use
     std::string governor;                            ///< empty when there is none
     std::string lock_kind;                           ///< "queued", "test-and-set", "pv", "unknown"
     std::map<std::string, std::string> mitigations;  ///< /sys/devices/system/cpu/vulnerabilities
@@ -89,7 +92,8 @@ struct AgentError {
     std::string message;  ///< "ipcns-exit: unshare(CLONE_NEWIPC) in child 17: No space left on device"
 };
 
-/// kab-agent -> kab-host: all runs are done; the machine goes down next.
+/// kab-agent -> kab-host: all runs are done; the machine goes down next. The host answers this and AgentError
+/// with Shutdown, which the agent waits for a moment: what a guest says right before a reset can get lost.
 struct AgentDone {
     std::int64_t runs = 0;
 };
@@ -138,6 +142,7 @@ struct BootHello {
     std::string machine;       ///< "microvm" or "q35"
     std::string emulator;      ///< "QEMU emulator version 7.2.22 (...)"
     std::string channel;       ///< "virtio" or "ttyS1"
+    std::string pinning;       ///< "yes", or why the virtual CPUs are not bound to CPUs of the host
 };
 
 enum class Outcome { ok, boot_failure, kernel_crash, hang, workload_error, infra_error, cancelled };

@@ -27,6 +27,7 @@ AgentHello sample_agent_hello() {
     m.memory_bytes = 512LL << 20;
     m.clocksource = "tsc";
     m.high_resolution_timers = true;
+    m.high_resolution_inactive = true;
     m.governor = "performance";
     m.lock_kind = "queued";
     m.mitigations = {{"meltdown", "Not affected"}};
@@ -47,7 +48,7 @@ std::vector<Message> every_message() {
     request.memory_bytes = 1LL << 40;
     request.boot_limit_ns = 60'000'000'000;
     request.run_limit_ns = 300'000'000'000;
-    request.plan = {{sample_order()}, 7};
+    request.plan = {{sample_order()}, 7, 8};
     request.console_path = "/c/console.log";
 
     BootFinished finished;
@@ -64,7 +65,7 @@ std::vector<Message> every_message() {
 
     return {
         Hello{"kab-host", 1, 3, "0.1.0", {"qemu"}, {{"cpu", "x"}, {"kvm", "no: hangs"}}},
-        AgentPlan{{sample_order(), RunOrder{}}, 5'000'000'000},
+        AgentPlan{{sample_order(), RunOrder{}}, 5'000'000'000, 60'000'000'000},
         sample_agent_hello(),
         RunStarted{9},
         RunFinished{"A",
@@ -80,7 +81,8 @@ std::vector<Message> every_message() {
         SampleAck{"A", 4},
         Shutdown{},
         BootProgress{"A", "running", 3, 8},
-        BootHello{"A", sample_agent_hello(), "tcg", "no vmx flag", "microvm", "QEMU emulator version 7.2.22", "virtio"},
+        BootHello{"A", sample_agent_hello(), "tcg", "no vmx flag", "microvm", "QEMU emulator version 7.2.22", "virtio",
+                  "yes"},
         finished,
     };
 }
