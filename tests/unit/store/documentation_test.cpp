@@ -67,9 +67,8 @@ TEST_F(Documentation, HasTenQueriesAndEachHasAnAnswer) {
 TEST_F(Documentation, EveryQueryOnACommandLineHasAnAnswer) {
     for (const char* file : {"README.md", "docs/man/kab.1", "docs/database.md"}) {
         const auto text = text_of(file);
-        const std::regex command(R"(kab query "([^"]+)") ");
-            const std::sregex_iterator begin(text.begin(), text.end(), command),
-            end;
+        const std::regex command(R"re(kab query "([^"]+)")re");
+        const std::sregex_iterator begin(text.begin(), text.end(), command), end;
         EXPECT_NE(begin, end) << file;
         for (auto found = begin; found != end; ++found) {
             const std::string sql = (*found)[1];
