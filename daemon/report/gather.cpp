@@ -1,6 +1,7 @@
 #include "daemon/report/gather.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -52,20 +53,58 @@ Better better_of(const std::string& text) {
     return text == "higher" ? Better::higher : Better::neither;
 }
 
-void add_arms(const store::EvaluationTree& tree, stats::Input& input) {
+/// Numbers of the blocks by row id.
+std::map<std::int64_t, std::int64_t> block_numbers(const store::EvaluationTree& tree) {
+    std::map<std::int64_t, std::int64_t> numbers;
+    for (const auto& block : tree.blocks) numbers[block.id] = block.number;
+    return numbers;
+}
+
+/// What befell a stopped arm last: block and outcome of its latest kernel fault.
+struct LastFault {
+    std::int64_t block = 0;
+    std::string outcome;
+};
+
+std::map<std::string, LastFault> last_faults(const store::EvaluationTree& tree) {
+    const auto numbers = block_numbers(tree);
+    std::map<std::string, LastFault> faults;
+    for (const auto& boot : tree.boots)
+        if (boot.status == "done" && kernel_fault(boot.outcome))
+            faults[boot.arm] = {numbers.at(boot.block_id), boot.outcome};
+    return faults;
+}
+
+std::string failing_words(const std::string& outcome) {
+    if (outcome == "boot-failure") return "fails to boot";
+    if (outcome == "kernel-crash") return "keeps crashing";
+    return outcome == "hang" ? "keeps hanging" : "keeps failing in its workload";
+}
+
+/// The arms as they stood when block `last` was complete.
+void add_arms(const store::EvaluationTree& tree, std::int64_t last, stats::Input& input) {
     std::map<std::string, int> index;
+    auto faults = last_faults(tree);
     for (const auto& arm : tree.arms) {
         stats::ArmInfo info;
         info.name = arm.name;
         info.control = arm.control;
-        info.stopped = arm.status == "stopped" || arm.status == "failed";
+        if (arm.status == "failed") {
+            info.stopped = true;
+            info.stopped_why = "could not be built";
+        } else if (arm.status == "stopped" && faults[arm.name].block <= last) {
+            info.stopped = info.keeps_failing = true;
+            info.stopped_why = failing_words(faults[arm.name].outcome);
+        }
         // An arm is listed after the one it is judged against.
         if (const auto found = index.find(arm.against); found != index.end()) info.against = found->second;
         index[arm.name] = static_cast<int>(input.arms.size());
         input.arms.push_back(info);
     }
     // Every finished boot, also those of excluded blocks: exclusion must not hide a fault.
+    const auto numbers = block_numbers(tree);
     for (const auto& boot : tree.boots) {
+        if (numbers.at(boot.block_id) > last) continue;
         if (boot.status != "done" || (boot.outcome != "ok" && !kernel_fault(boot.outcome))) continue;
         auto& arm = input.arms[static_cast<std::size_t>(index.at(boot.arm))];
         ++arm.boots;
@@ -73,12 +112,47 @@ void add_arms(const store::EvaluationTree& tree, stats::Input& input) {
     }
 }
 
+/// What an arm appends to the command line; empty when the stored experiment does not say.
+std::string command_line(const Json& experiment, const std::string& arm) {
+    const auto arms = experiment.find("arms");
+    if (arms == experiment.end() || !arms->is_array()) return {};
+    for (const auto& one : *arms) {
+        const auto name = json_get_or<std::string>(one, "name", "");
+        if (!name || *name != arm) continue;
+        const auto kernel = one.find("kernel");
+        const auto& holder = kernel != one.end() && kernel->is_object() ? *kernel : one;
+        return json_get_or<std::string>(holder, "command_line", "").value_or("");
+    }
+    return {};
+}
+
+/// Marks the arms that boot the very code of the arm they are judged against.
+void mark_same_code(const store::EvaluationTree& tree, const std::vector<store::KernelRow>& kernels,
+                    stats::Input& input) {
+    const auto experiment = parse_json(tree.evaluation.experiment_json);
+    const auto kernel_of = [&](std::size_t arm) -> const store::KernelRow* {
+        for (const auto& kernel : kernels)
+            if (tree.arms[arm].kernel_id && kernel.id == *tree.arms[arm].kernel_id) return &kernel;
+        return nullptr;
+    };
+    for (std::size_t a = 0; a < input.arms.size(); ++a) {
+        auto& arm = input.arms[a];
+        if (arm.control || arm.against < 0) continue;
+        const auto *own = kernel_of(a), *other = kernel_of(static_cast<std::size_t>(arm.against));
+        if (own == nullptr || other == nullptr || own->code_signature.empty()) continue;
+        const auto& against = input.arms[static_cast<std::size_t>(arm.against)].name;
+        arm.same_code = own->code_signature == other->code_signature && own->modules == other->modules &&
+                        command_line(*experiment, arm.name) == command_line(*experiment, against);
+    }
+}
+
 /// Series with a value somewhere, and the primary ones in any case; by workload, metric, point as declared.
 std::map<SeriesKey, int> add_series(const store::EvaluationTree& tree, const std::vector<store::SampleRow>& samples,
-                                    const std::string& primary, stats::Input& input) {
+                                    const std::string& primary, std::int64_t last, stats::Input& input) {
     std::set<SeriesKey> measured;
     for (const auto& sample : samples)
-        if (sample.value && !sample.warmup) measured.insert({sample.workload, sample.point, sample.metric});
+        if (sample.value && !sample.warmup && sample.block <= last)
+            measured.insert({sample.workload, sample.point, sample.metric});
     std::map<SeriesKey, int> index;
     for (const auto& metric : tree.metrics) {
         for (const auto& point : tree.points) {
@@ -101,10 +175,10 @@ std::map<SeriesKey, int> add_series(const store::EvaluationTree& tree, const std
 }
 
 /// What must be the same in every boot that counts, or else the arms were not compared like with like.
-std::vector<std::string> failed_gates(const std::vector<store::BootReport>& boots) {
+std::vector<std::string> failed_gates(const std::vector<store::BootReport>& boots, std::int64_t last) {
     std::map<std::string, std::map<std::string, int>> seen;  // what -> value -> boots
     for (const auto& boot : boots) {
-        if (boot.outcome != "ok" || boot.block_status != "complete") continue;
+        if (boot.outcome != "ok" || boot.block_status != "complete" || boot.block > last) continue;
         ++seen["acceleration"][boot.accel];
         ++seen["emulator"][boot.emulator];
         const auto environment = parse_json(boot.environment);
@@ -125,10 +199,10 @@ std::vector<std::string> failed_gates(const std::vector<store::BootReport>& boot
 }
 
 /// Blocks that never came to count.
-std::vector<int> lost_blocks(const store::EvaluationTree& tree) {
+std::vector<int> lost_blocks(const store::EvaluationTree& tree, std::int64_t last) {
     std::set<int> excluded;
     for (const auto& block : tree.blocks)
-        if (block.status == "excluded") excluded.insert(static_cast<int>(block.number));
+        if (block.status == "excluded" && block.number <= last) excluded.insert(static_cast<int>(block.number));
     for (const auto& block : tree.blocks)
         if (block.status != "excluded") excluded.erase(static_cast<int>(block.number));
     return {excluded.begin(), excluded.end()};
@@ -140,7 +214,21 @@ bool kernel_fault(const std::string& outcome) {
     return outcome == "boot-failure" || outcome == "kernel-crash" || outcome == "hang" || outcome == "workload-error";
 }
 
-Result<stats::Input> analysis_input(const store::EvaluationTree& tree, const std::vector<store::SampleRow>& samples,
+Result<int> shown_look(const store::EvaluationTree& tree) {
+    const int look = static_cast<int>(tree.evaluation.looks_done) - 1;
+    if (look < 0 || tree.evaluation.status != "done") return look;
+    const auto plan = read_plan(tree.evaluation);
+    if (!plan) return pass(plan);
+    if (look >= static_cast<int>(plan->design.looks.size())) return look;
+    const int last = plan->design.looks[static_cast<std::size_t>(look)];
+    auto faults = last_faults(tree);
+    for (const auto& arm : tree.arms)
+        if (arm.status == "stopped" && faults[arm.name].block > last) return -1;
+    return look;
+}
+
+Result<stats::Input> analysis_input(const store::EvaluationTree& tree, const std::vector<store::KernelRow>& kernels,
+                                    const std::vector<store::SampleRow>& samples,
                                     const std::vector<store::BootReport>& boots, int look) {
     const auto plan = read_plan(tree.evaluation);
     if (!plan) return pass(plan);
@@ -150,32 +238,35 @@ Result<stats::Input> analysis_input(const store::EvaluationTree& tree, const std
     stats::Input input;
     input.design = plan->design;
     input.look = look;
-    add_arms(tree, input);
-    const auto series = add_series(tree, samples, plan->primary, input);
+    const std::int64_t last = look < 0 ? std::numeric_limits<std::int64_t>::max()
+                                       : std::int64_t{plan->design.looks[static_cast<std::size_t>(look)]};
+    add_arms(tree, last, input);
+    mark_same_code(tree, kernels, input);
+    const auto series = add_series(tree, samples, plan->primary, last, input);
     std::map<std::string, int> arms;
     for (std::size_t i = 0; i < input.arms.size(); ++i) arms[input.arms[i].name] = static_cast<int>(i);
-    const auto last_block = look < 0 ? 0 : plan->design.looks[static_cast<std::size_t>(look)];
     for (const auto& sample : samples) {
-        if (sample.warmup || !sample.value) continue;
-        if (look >= 0 && sample.block > last_block) continue;
+        if (sample.warmup || !sample.value || sample.block > last) continue;
         const auto found = series.find({sample.workload, sample.point, sample.metric});
         if (found == series.end()) continue;
         input.observations.push_back({static_cast<int>(sample.block), arms.at(sample.arm), found->second,
                                       static_cast<int>(sample.iteration), *sample.value});
     }
-    input.excluded_blocks = lost_blocks(tree);
-    input.failed_gates = failed_gates(boots);
+    input.excluded_blocks = lost_blocks(tree, last);
+    input.failed_gates = failed_gates(boots, last);
     return input;
 }
 
 Result<stats::Input> gather_analysis(const store::Store& store, const std::string& evaluation_uid, int look) {
     const auto tree = store.tree(evaluation_uid);
     if (!tree) return pass(tree);
+    const auto kernels = store.kernels_of(evaluation_uid);
+    if (!kernels) return pass(kernels);
     const auto samples = store.samples(evaluation_uid);
     if (!samples) return pass(samples);
     const auto boots = store.boots(evaluation_uid);
     if (!boots) return pass(boots);
-    return analysis_input(*tree, *samples, *boots, look);
+    return analysis_input(*tree, *kernels, *samples, *boots, look);
 }
 
 std::vector<store::ComparisonRow> to_comparison_rows(const stats::Input& input, const stats::Output& output, int look) {
@@ -198,9 +289,21 @@ std::vector<store::ComparisonRow> to_comparison_rows(const stats::Input& input, 
             row.high = comparison.estimate->high;
             row.level = comparison.estimate->level;
             row.sd = comparison.sd;
-            row.t = comparison.t;
-            row.df = comparison.df;
+            if (!comparison.exact) {
+                row.t = comparison.t;
+                row.df = comparison.df;
+            }
         }
+        if (comparison.rank_estimate) {
+            row.rank_estimate = comparison.rank_estimate->value;
+            row.rank_low = comparison.rank_estimate->low;
+            row.rank_high = comparison.rank_estimate->high;
+            row.rank_level = comparison.rank_estimate->level;
+        }
+        if (comparison.margin > 0) row.margin = comparison.margin;
+        row.spent = comparison.spent;
+        row.decided_at = comparison.decided_at;
+        row.p_sequential = comparison.p_sequential;
         row.p = comparison.p;
         row.p_adjusted = comparison.p_adjusted;
         row.p_rank = comparison.p_rank;
@@ -208,6 +311,7 @@ std::vector<store::ComparisonRow> to_comparison_rows(const stats::Input& input, 
         row.detectable = comparison.detectable;
         row.verdict = stats::to_string(comparison.verdict);
         row.reason = comparison.reason;
+        row.sentence = comparison.sentence;
         rows.push_back(std::move(row));
     }
     return rows;

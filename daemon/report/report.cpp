@@ -46,8 +46,10 @@ Result<ReportInput> assemble(ReportInput report) {
                                     "its stored experiment cannot be read: " + experiment.error().message,
                                     "evaluation " + report.tree.evaluation.uid});
     report.experiment = std::move(*experiment);
-    report.look = static_cast<int>(report.tree.evaluation.looks_done) - 1;
-    auto input = analysis_input(report.tree, report.samples, report.boots, report.look);
+    const auto look = shown_look(report.tree);
+    if (!look) return pass(look);
+    report.look = *look;
+    auto input = analysis_input(report.tree, report.kernels, report.samples, report.boots, report.look);
     if (!input) return pass(input);
     report.input = std::move(*input);
     const auto costs = measured_costs(report);

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "daemon/stats/cells.h"
 #include "daemon/stats/compare.h"
+#include "daemon/stats/decision.h"
 #include "daemon/stats/describe.h"
 #include "daemon/stats/findings.h"
 #include "daemon/stats/multiplicity.h"
@@ -28,12 +31,20 @@ struct Group {
     bool primary = false;
 };
 
+/// Without pairing there are no blocks: the boots of the largest series.
+int counted_blocks(const Input& input, const Cells& cells) {
+    if (input.design.paired) return static_cast<int>(cells.blocks().size());
+    std::size_t most = 0;
+    for (std::size_t s = 0; s < input.series.size(); ++s) most = std::max(most, cells.of(static_cast<int>(s)).size());
+    return static_cast<int>(most);
+}
+
 class Analysis {
   public:
     explicit Analysis(const Input& input)
         : input_(input),
           cells_(input),
-          stage_(stage_of(input, static_cast<int>(cells_.blocks().size()))),
+          stage_(stage_of(input.design, input.look, counted_blocks(input, cells_))),
           judge_(stage_) {}
 
     Output run(double cost_boot, double cost_iteration);
@@ -46,15 +57,11 @@ class Analysis {
     Measured start(const Group& group, int series, int arm, int against) const;
     double margin_of(const Series& series, double against_mean) const;
     void set_margin(Measured& m, const Series& series, double against_mean) const;
-    void warn_of_sweep(const Group& group, int arm, const SweepPairs& sweep);
+    std::vector<Pairs> pairs_of(const Group& group, int arm, int against, int last_block) const;
+    std::optional<Earlier> earlier_verdict(const Group& group, int arm, int against) const;
+    void measure_sweep(const Group& group, const std::vector<Pairs>& points, int arm, int against);
     void measure_unpaired(Measured& m, int series);
     void adjust();
-    void decide();
-    void judge_all();
-    void void_all(const std::string& cause);
-    std::vector<std::string> causes() const;
-    void conclude();
-    std::string stop_sentence(int open, int primaries) const;
     void order();
 
     const Input& input_;
@@ -66,6 +73,8 @@ class Analysis {
     int families_ = 0;   ///< primary comparisons, controls not counted
     int primaries_ = 0;  ///< primary groups
     std::optional<Scale> primary_scale_;
+    std::vector<Level> earlier_levels_;  ///< of a primary at the planned looks before this one
+    SweepGaps gaps_;
     std::vector<Measured> rows_;
     Output out_;
 };
@@ -115,6 +124,14 @@ void Analysis::find_groups() {
         questions += judged(input_.arms, a) && !input_.arms[a].control ? 1 : 0;
     for (const auto& group : groups_) primaries_ += group.primary ? 1 : 0;
     families_ = questions * primaries_;
+    if (!design_.paired || input_.design.looks.empty()) return;
+    const int blocks = counted_blocks(input_, cells_), looks = static_cast<int>(stage_.looks.size());
+    for (int look = 0; look < looks; ++look) {
+        const bool taken =
+            stage_.preview ? stage_.looks[static_cast<std::size_t>(look)] <= blocks : look < stage_.index;
+        if (!taken) break;
+        earlier_levels_.push_back(level_at(stage_of(design_, look, 0), design_.alpha / std::max(1, families_)));
+    }
 }
 
 Measured Analysis::start(const Group& group, int series, int arm, int against) const {
@@ -131,9 +148,14 @@ Measured Analysis::start(const Group& group, int series, int arm, int against) c
     m.better = first.better;
     m.unit = first.unit;
     m.point = series < 0 ? fmt::format("mean over {} points", group.series.size()) : first.point;
+    m.row.same_code = !m.row.control && input_.arms[static_cast<std::size_t>(arm)].same_code;
+    m.exact_mode = design_.exact;
+    m.noun = stage_.noun;
     double alpha = design_.alpha;
     if (m.row.primary) alpha = m.row.control ? control_alpha / primaries_ : design_.alpha / std::max(1, families_);
     m.level = level_at(stage_, alpha);
+    if (m.row.primary && (m.row.control || m.row.same_code)) m.gate = level_at(stage_, control_alpha / primaries_);
+    m.row.spent = m.level.spent;
     return m;
 }
 
@@ -151,19 +173,6 @@ void Analysis::set_margin(Measured& m, const Series& series, double against_mean
     m.row.margin = margin_of(series, against_mean);
     // Symmetric in the arms: +2% and its inverse.
     m.margin = m.scale == Scale::log ? std::log1p(m.row.margin) : m.row.margin;
-}
-
-void Analysis::warn_of_sweep(const Group& group, int arm, const SweepPairs& sweep) {
-    const auto& name = input_.arms[static_cast<std::size_t>(arm)].name;
-    const auto& first = input_.series[static_cast<std::size_t>(group.series.front())];
-    for (const auto p : sweep.left_out)
-        out_.warnings.push_back(
-            fmt::format("{}, mean over points: {} is left out, too few blocks have it with and without the change ({})",
-                        first.metric, input_.series[static_cast<std::size_t>(group.series[p])].point, name));
-    if (!sweep.incomplete.empty())
-        out_.warnings.push_back(fmt::format("{}, mean over points: {} {} left out, a point is missing there ({})",
-                                            first.metric, sweep.incomplete.size() == 1 ? "block" : "blocks",
-                                            listed(sweep.incomplete), name));
 }
 
 void Analysis::measure_unpaired(Measured& m, int series) {
@@ -187,23 +196,61 @@ void Analysis::measure_unpaired(Measured& m, int series) {
     judge_.measure_unpaired(m, arm, against, 4e-15 * largest);
 }
 
-void Analysis::measure_pair(const Group& group, int arm, int against) {
+/// The boots of a series up to a block.
+std::span<const Cell> until(std::span<const Cell> cells, int last_block) {
+    const auto end =
+        std::partition_point(cells.begin(), cells.end(), [&](const Cell& c) { return c.block <= last_block; });
+    return cells.first(static_cast<std::size_t>(end - cells.begin()));
+}
+
+std::vector<Pairs> Analysis::pairs_of(const Group& group, int arm, int against, int last_block) const {
     std::vector<Pairs> points;
-    for (const int s : group.series) points.push_back(pair_up(cells_.of(s), arm, against));
-    if (group.series.size() > 1) {
-        const SweepPairs sweep = pair_up_sweep(points);
-        Measured m = start(group, -1, arm, against);
-        set_margin(m, input_.series[static_cast<std::size_t>(group.series.front())], sweep.pairs.against_mean);
-        judge_.measure(m, sweep.pairs);
-        if (group.primary) warn_of_sweep(group, arm, sweep);
-        rows_.push_back(std::move(m));
+    for (const int s : group.series) points.push_back(pair_up(until(cells_.of(s), last_block), arm, against));
+    return points;
+}
+
+/// The verdict of the first planned look before this one that gave one, from the blocks of that look alone.
+std::optional<Earlier> Analysis::earlier_verdict(const Group& group, int arm, int against) const {
+    for (std::size_t look = 0; look < earlier_levels_.size(); ++look) {
+        const auto points = pairs_of(group, arm, against, stage_.looks[look]);
+        const Pairs pairs = points.size() > 1 ? pair_up_sweep(points).pairs : points.front();
+        const int series = points.size() > 1 ? -1 : group.series.front();
+        if (pairs.d.size() < 2 || pairs.not_positive > 0) continue;
+        Measured m = start(group, series, arm, against);
+        m.level = earlier_levels_[look];
+        set_margin(m, input_.series[static_cast<std::size_t>(group.series.front())], pairs.against_mean);
+        set_test(m, paired_t(pairs.d, pairs.tolerance));
+        if (!std::isfinite(m.test.mean) || !std::isfinite(m.test.sd) || !std::isfinite(m.test.t)) continue;
+        judge(m, true, Verdict::pending);
+        if (m.row.verdict != Verdict::pending) return Earlier{static_cast<int>(look), m.row.verdict, m.row.material};
     }
+    return std::nullopt;
+}
+
+void Analysis::measure_sweep(const Group& group, const std::vector<Pairs>& points, int arm, int against) {
+    const SweepPairs sweep = pair_up_sweep(points);
+    Measured m = start(group, -1, arm, against);
+    set_margin(m, input_.series[static_cast<std::size_t>(group.series.front())], sweep.pairs.against_mean);
+    judge_.measure(m, sweep.pairs);
+    if (m.row.primary && !m.row.control) m.earlier = earlier_verdict(group, arm, against);
+    std::vector<std::string> left_out;
+    for (const auto p : sweep.left_out)
+        left_out.push_back(input_.series[static_cast<std::size_t>(group.series[p])].point);
+    gaps_.add(m.row.workload, m.row.metric, input_.arms[static_cast<std::size_t>(arm)].name, left_out,
+              sweep.incomplete);
+    rows_.push_back(std::move(m));
+}
+
+void Analysis::measure_pair(const Group& group, int arm, int against) {
+    const auto points = pairs_of(group, arm, against, std::numeric_limits<int>::max());
+    if (group.series.size() > 1) measure_sweep(group, points, arm, against);
     for (std::size_t p = 0; p < points.size(); ++p) {
         const int s = group.series[p];
         Measured m = start(group, s, arm, against);
         if (design_.paired) {
             set_margin(m, input_.series[static_cast<std::size_t>(s)], points[p].against_mean);
             judge_.measure(m, points[p]);
+            if (m.row.primary && !m.row.control) m.earlier = earlier_verdict(group, arm, against);
         } else {
             measure_unpaired(m, s);
         }
@@ -216,103 +263,21 @@ void Analysis::measure_group(const Group& group) {
         if (judged(input_.arms, a)) measure_pair(group, static_cast<int>(a), input_.arms[a].against);
 }
 
-/// Holm over the primaries, Benjamini-Hochberg over all else; the control is no question, but a gate.
+/// Holm over the primaries, Benjamini-Hochberg over all else; the control is no question, but a gate. The number of
+/// primaries is fixed by the plan: one without a p counts as p = 1.
 void Analysis::adjust() {
     for (const bool primary : {true, false}) {
         std::vector<double> p;
         std::vector<Measured*> of;
         for (auto& m : rows_) {
-            if (m.row.control || m.row.primary != primary || !m.row.p_sequential) continue;
-            p.push_back(*m.row.p_sequential);
+            if (m.row.control || m.row.primary != primary || (!primary && !m.row.p_sequential)) continue;
+            p.push_back(m.row.p_sequential.value_or(1));
             of.push_back(&m);
         }
         const auto adjusted = primary ? holm(p) : benjamini_hochberg(p);
-        for (std::size_t i = 0; i < of.size(); ++i) of[i]->row.p_adjusted = adjusted[i];
+        for (std::size_t i = 0; i < of.size(); ++i)
+            if (of[i]->row.p_sequential) of[i]->row.p_adjusted = adjusted[i];
     }
-}
-
-std::vector<std::string> Analysis::causes() const {
-    auto result = input_.failed_gates;
-    for (const auto& m : rows_)
-        if (m.row.control && m.row.primary)
-            if (auto failure = gate_failure(m, input_.arms)) result.push_back(std::move(*failure));
-    return result;
-}
-
-void Analysis::judge_all() {
-    for (auto& m : rows_) {
-        if (m.row.control) {
-            judge(m, true, Verdict::none);
-            m.row.verdict = Verdict::none;
-            m.row.material = false;
-        } else if (stage_.preview) {
-            m.row.verdict = Verdict::pending;
-        } else {
-            const bool significant = m.row.primary || !m.row.p_adjusted || *m.row.p_adjusted <= secondary_q;
-            judge(m, significant, stage_.last ? Verdict::inconclusive : Verdict::pending);
-        }
-    }
-}
-
-void Analysis::void_all(const std::string& cause) {
-    out_.verdict = Verdict::invalid;
-    out_.decided = true;
-    out_.sentence = fmt::format("stops at {}: invalid, {}", stage_.words(out_.blocks), cause);
-    for (auto& m : rows_) {
-        if (m.row.control) continue;
-        m.row.verdict = Verdict::invalid;
-        m.row.material = false;
-    }
-}
-
-void Analysis::decide() {
-    judge_all();
-    const auto why = stage_.preview ? std::vector<std::string>{} : causes();
-    std::string cause;
-    for (const auto& one : why) cause += (cause.empty() ? "" : "; ") + one;
-    if (!why.empty())
-        void_all(cause);
-    else
-        conclude();
-    for (auto& m : rows_) m.row.reason = sentence(m, input_.arms, cause);
-}
-
-void Analysis::conclude() {
-    std::vector<Verdict> verdicts;
-    int open = 0;
-    for (const auto& m : rows_) {
-        if (!m.row.primary || m.row.control) continue;
-        verdicts.push_back(m.row.verdict);
-        if (m.row.verdict != Verdict::pending && m.row.verdict != Verdict::inconclusive) continue;
-        const auto& arms = input_.arms;
-        const bool more = !arms[static_cast<std::size_t>(m.row.arm)].stopped;
-        if (more) ++open;
-        if (m.row.verdict != Verdict::inconclusive || !more) continue;
-        if (const auto needed = blocks_still_needed(m))
-            out_.more_blocks = std::max(out_.more_blocks.value_or(0), *needed);
-    }
-    out_.decided = !stage_.preview && (stage_.last || (open == 0 && !verdicts.empty()));
-    out_.verdict = out_.decided ? worst(verdicts) : Verdict::pending;
-    out_.sentence = stop_sentence(open, static_cast<int>(verdicts.size()));
-    if (!out_.decided) return;
-    for (auto& m : rows_)
-        if (m.row.verdict == Verdict::pending) m.row.verdict = Verdict::inconclusive;
-}
-
-std::string Analysis::stop_sentence(int open, int primaries) const {
-    const std::string here = stage_.words(out_.blocks);
-    if (stage_.preview) return here + ": not a planned look, so no verdict";
-    const std::string of_all = fmt::format("{} of {}", open, counted(primaries, "primary comparison"));
-    if (primaries == 0)
-        return fmt::format("{} at {}: there is no primary metric", out_.decided ? "stops" : "goes on", here);
-    if (open == 0) return fmt::format("stops at {}: every primary comparison has its verdict", here);
-    if (!out_.decided)
-        return fmt::format("goes on after {}: {} still open; the next look is at {} blocks", here, of_all,
-                           stage_.looks[static_cast<std::size_t>(stage_.index) + 1]);
-    std::string text = fmt::format("stops at {}, the last: {} inconclusive", here, of_all);
-    if (out_.more_blocks)
-        text += fmt::format("; about {} would likely settle it", counted(*out_.more_blocks, "more block"));
-    return text;
 }
 
 /// Primaries first (their controls after them), then by series and arm; a sweep's mean before its points.
@@ -334,12 +299,13 @@ void Analysis::order() {
 Output Analysis::run(double cost_boot, double cost_iteration) {
     check_design();
     find_groups();
-    out_.blocks = static_cast<int>(cells_.blocks().size());
+    out_.blocks = counted_blocks(input_, cells_);
     for (const auto& group : groups_) measure_group(group);
     adjust();
-    decide();
+    Decision(input_, stage_, rows_, out_).decide();
     order();
     if (out_.verdict != Verdict::invalid) out_.trades = trades_of(out_.comparisons);
+    gaps_.warn(out_.warnings);
     warn_of_opposite_points(rows_, input_.arms, out_.warnings);
     warn_of_missing(input_, cells_, out_.warnings);
     out_.summaries = summaries(input_, cells_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "daemon/stats/distributions.h"
 #include "daemon/stats/hodges_lehmann.h"
 #include "daemon/stats/mann_whitney.h"
 #include "daemon/stats/power.h"
@@ -77,12 +78,21 @@ bool to_estimate(double value, const Interval& interval, double level, Scale sca
     return true;
 }
 
+void set_test(Measured& m, const PairedT& test) {
+    m.test = test;
+    m.usable = test.n >= 2;
+    m.difference = t_interval(test, m.level.nominal);
+    m.equivalence = t_interval(test, m.level.equivalence);
+    // The same in every block: by the sign test, were the sign of a difference the toss of a coin.
+    m.exact_p = test.n >= 1 ? std::ldexp(1.0, 1 - test.n) : 1;
+}
+
 void Judge::measure(Measured& m, const Pairs& pairs) {
     m.row.n = static_cast<int>(pairs.d.size());
     m.blocks = pairs.blocks;
     if (auto why = obstacle(m, pairs); !why.empty()) return drop(m, std::move(why));
     m.d = pairs.d;
-    m.test = paired_t(m.d, pairs.tolerance);
+    set_test(m, paired_t(m.d, pairs.tolerance));
     fill(m);
     if (m.usable && !m.test.exact) rank_row(m);
 }
@@ -90,19 +100,26 @@ void Judge::measure(Measured& m, const Pairs& pairs) {
 void Judge::measure_unpaired(Measured& m, const std::vector<double>& arm, const std::vector<double>& against,
                              double tolerance) {
     m.row.n = static_cast<int>(std::min(arm.size(), against.size()));
-    const Welch test = welch(arm, against);
-    if (!test.valid) return drop(m, "fewer than 2 values on a side");
-    m.test.n = m.row.n;
-    m.test.mean = test.difference;
-    m.test.standard_error = test.standard_error;
-    m.test.t = test.t;
-    m.test.df = test.df;
-    m.test.p = test.p;
-    m.test.exact = test.exact || test.standard_error <= tolerance;
-    // So that sd / sqrt(n) is the standard error, as in the paired case.
-    m.test.sd = test.standard_error * std::sqrt(static_cast<double>(m.row.n));
-    if (m.test.exact) m.test.t = m.test.df = m.test.sd = m.test.standard_error = 0;
-    if (m.test.exact && std::abs(m.test.mean) <= tolerance) m.test.mean = 0;
+    const Welch welch_test = welch(arm, against);
+    if (!welch_test.valid) return drop(m, "fewer than 2 boots of an arm have values");
+    PairedT test;
+    test.n = m.row.n;
+    test.mean = welch_test.difference;
+    test.exact = welch_test.exact || welch_test.standard_error <= tolerance;
+    if (!test.exact) {
+        test.standard_error = welch_test.standard_error;
+        test.t = welch_test.t;
+        test.df = welch_test.df;
+        test.p = welch_test.p;
+        // So that sd / sqrt(n) is the standard error, as in the paired case.
+        test.sd = test.standard_error * std::sqrt(static_cast<double>(test.n));
+    } else if (std::abs(test.mean) <= tolerance) {
+        test.mean = 0;
+    }
+    set_test(m, test);
+    const double na = static_cast<double>(arm.size()), nb = static_cast<double>(against.size());
+    m.exact_p =
+        std::min(1.0, 2 * std::exp(-log_choose(na + nb, na)));  // of Mann-Whitney, all of one arm beyond the other
     fill(m);
     if (!m.usable || m.test.exact) return;
     const MannWhitney ranks = mann_whitney(arm, against);
@@ -115,22 +132,30 @@ void Judge::measure_unpaired(Measured& m, const std::vector<double>& arm, const 
 
 void Judge::fill(Measured& m) {
     Comparison& row = m.row;
-    m.usable = true;
-    m.difference = t_interval(m.test, m.level.nominal);
-    m.equivalence = t_interval(m.test, m.level.equivalence);
     row.exact = m.test.exact;
     row.sd = m.test.sd;
     if (!std::isfinite(m.test.mean) || !std::isfinite(m.test.sd) || !std::isfinite(m.test.t))
         return drop(m, "the values are too large to compute with");
-    if (!to_estimate(m.test.mean, m.difference, m.level.confidence, m.scale, row.estimate))
-        return drop(m, fmt::format("{} that vary so much give no interval", counted(row.n, "block")));
-    if (m.test.exact) return;
+    // Without variation the range of the differences covers their median with 1 - exact_p.
+    const double level =
+        m.test.exact && !m.exact_mode ? std::min(m.level.confidence, 1 - m.exact_p) : m.level.confidence;
+    if (!to_estimate(m.test.mean, m.difference, level, m.scale, row.estimate))
+        return drop(m, fmt::format("{} that vary so much give no interval", counted(row.n, m.noun)));
+    if (m.test.exact) return fill_exact(m);
     row.t = m.test.t;
     row.df = m.test.df;
     row.p = m.test.p;
     row.p_sequential = repeated_.two_sided(m.test.p);
     if (m.margin > 0) row.p_equivalence = equivalence_p(m.test, m.margin);
     fill_detectable(m);
+}
+
+void Judge::fill_exact(Measured& m) {
+    if (m.exact_mode) return;
+    const double size = std::abs(m.test.mean);
+    m.row.p = size > 0 ? m.exact_p : 1;
+    m.row.p_sequential = repeated_.two_sided(*m.row.p);
+    m.row.p_equivalence = size <= m.margin ? m.exact_p / 2 : 1;
 }
 
 void Judge::fill_detectable(Measured& m) {

@@ -13,6 +13,13 @@
 
 namespace kab::stats {
 
+/// The verdict that a primary comparison reached at an earlier look.
+struct Earlier {
+    int look = 0;
+    Verdict verdict = Verdict::none;
+    bool material = false;
+};
+
 /// What the analysis knows of a comparison beyond its row in the output. Intervals and margin are on the
 /// scale of the metric (logarithms or plain).
 struct Measured {
@@ -21,15 +28,24 @@ struct Measured {
     Better better = Better::lower;
     std::string unit, point;
     Level level;
+    Level gate;  ///< of controls and arms of the same machine code: what their difference may spend
     double margin = 0;
-    bool usable = false;  ///< there is an estimate
+    bool exact_mode = false;     ///< Design::exact
+    const char* noun = "block";  ///< what n counts
+    bool usable = false;         ///< there is an estimate
     PairedT test;
     Interval difference, equivalence;  ///< valid under the looks taken
     std::vector<double> d;
     double rank_least_p = 1;        ///< least two-sided p the rank test can give here
     double rank_equivalence_p = 1;  ///< rank counterpart of p_equivalence
+    double exact_p = 1;             ///< two-sided p of a difference without variation
     std::vector<int> blocks;        ///< used
+    std::optional<Earlier> earlier;
+    bool taken_back = false;  ///< this look alone would not give the verdict of `earlier`
 };
+
+/// The test and the intervals that follow from it at m.level; usable from two blocks on.
+void set_test(Measured& m, const PairedT& test);
 
 /// Shared by all comparisons of an analysis.
 class Judge {
@@ -44,6 +60,7 @@ class Judge {
 
   private:
     void fill(Measured& m);
+    void fill_exact(Measured& m);
     void fill_detectable(Measured& m);
 
     RepeatedP repeated_;

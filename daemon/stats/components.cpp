@@ -27,7 +27,9 @@ std::optional<double> slope(const BootValues& boot) {
     return products / squares;
 }
 
-double iteration_variance(std::span<const BootValues> boots, std::span<const double> means, IndexMeans index_means) {
+/// Absent when no boot has more values than its index means take.
+std::optional<double> iteration_variance(std::span<const BootValues> boots, std::span<const double> means,
+                                         IndexMeans index_means) {
     std::vector<std::pair<int, double>> rests;  // iteration index, what the value has over its boot's mean
     for (std::size_t i = 0; i < boots.size(); ++i)
         for (std::size_t j = 0; j < boots[i].values.size(); ++j)
@@ -46,7 +48,8 @@ double iteration_variance(std::span<const BootValues> boots, std::span<const dou
     }
     double df = static_cast<double>(squares.size()) - static_cast<double>(boots.size());
     if (index_means == IndexMeans::remove) df -= indices - 1;
-    return df > 0 ? sum(squares) / df : 0;
+    if (!(df > 0)) return std::nullopt;
+    return sum(squares) / df;
 }
 
 /// Scores of the blocks that have all arms, block by block.
@@ -102,7 +105,7 @@ Components variance_components(std::span<const BootValues> boots, IndexMeans ind
     const auto scores = complete_blocks(boots, means, arms);
     const BlockDesign design = block_design(scores, arms);
     if (!design.valid) return result;
-    result.boot = std::max(0.0, design.mean_square_residual - result.iteration / n);
+    result.boot = std::max(0.0, design.mean_square_residual - result.iteration.value_or(0) / n);
     result.block = std::max(0.0, (design.mean_square_block - design.mean_square_residual) / arms);
     return result;
 }
@@ -123,10 +126,12 @@ std::optional<double> slope_interaction_p(std::span<const BootValues> boots, int
     return test.p;
 }
 
-int best_iterations(const Components& components, double cost_boot, double cost_iteration) {
-    if (!(cost_boot > 0) || !(cost_iteration > 0) || !(components.boot > 0) || !(components.iteration > 0)) return 0;
-    const double best = std::sqrt(cost_boot / cost_iteration * (components.iteration / components.boot));
-    if (!std::isfinite(best)) return 0;
+std::optional<int> best_iterations(const Components& components, double cost_boot, double cost_iteration) {
+    if (!components.boot || !components.iteration) return std::nullopt;
+    if (!(cost_boot > 0) || !(cost_iteration > 0) || !(*components.boot > 0) || !(*components.iteration > 0))
+        return std::nullopt;
+    const double best = std::sqrt(cost_boot / cost_iteration * (*components.iteration / *components.boot));
+    if (!std::isfinite(best)) return std::nullopt;
     return static_cast<int>(std::clamp(std::round(best), 1.0, 100.0));
 }
 

@@ -15,24 +15,25 @@ struct BootValues {
 };
 
 struct Components {
-    double block = 0, boot = 0, iteration = 0;  ///< variances, at least 0
-    double iterations_per_boot = 0;             ///< harmonic mean
-    double trend = 0;                           ///< mean slope per iteration index within a boot
-    std::optional<double> trend_p;              ///< t test over blocks that the slope is 0
+    std::optional<double> block, boot, iteration;  ///< variances, at least 0; absent where the data cannot tell
+    double iterations_per_boot = 0;                ///< harmonic mean
+    std::optional<double> trend;                   ///< mean slope per iteration index within a boot
+    std::optional<double> trend_p;                 ///< t test over blocks that the slope is 0
 };
 
 enum class IndexMeans { keep, remove };
 
 /// `boots` ascending by block and arm. Arms are fixed effects; only blocks in which every arm has a boot count towards
 /// block and boot. `remove` takes the mean of each iteration index out before the iteration variance is estimated: the
-/// first runs of a boot differ from later ones, and that is no noise.
+/// first runs of a boot differ from later ones, and that is no noise. With one iteration a boot its variance cannot be
+/// told from that of the boots: `boot` is then both together.
 Components variance_components(std::span<const BootValues> boots, IndexMeans index_means = IndexMeans::remove);
 
 /// t test over blocks that two arms have the same slope over iterations; nullopt below two blocks.
 std::optional<double> slope_interaction_p(std::span<const BootValues> boots, int arm, int against);
 
 /// Least-variance number of iterations a boot for a given total time: sqrt((cost boot / cost iteration) x
-/// (variance iteration / variance boot)), from 1 to 100; 0 when a cost or variance is not known.
-int best_iterations(const Components& components, double cost_boot, double cost_iteration);
+/// (variance iteration / variance boot)), from 1 to 100; absent when a cost or variance is not known or 0.
+std::optional<int> best_iterations(const Components& components, double cost_boot, double cost_iteration);
 
 }  // namespace kab::stats

@@ -42,7 +42,7 @@ Summary summary_of(const std::vector<double>& boot_means, const std::vector<doub
     result.values = static_cast<int>(values.size());
     result.mean = m.mean;
     const double relative = std::sqrt(m.variance) / std::abs(m.mean);
-    if (std::isfinite(relative)) result.relative_sd = relative;
+    if (m.n >= 2 && std::isfinite(relative)) result.relative_sd = relative;
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     result.min = *least;
     result.max = *most;
@@ -54,9 +54,9 @@ void warn_of_trends(const Input& input, const Series& series, std::span<const Bo
     const auto size = [&](double slope) {
         return change(series.scale == Scale::log ? std::exp(slope) : slope, series.scale, series.unit);
     };
-    if (c.trend_p && *c.trend_p < trend_alpha)
+    if (c.trend && c.trend_p && *c.trend_p < trend_alpha)
         warnings.push_back(fmt::format("{}: the runs of a boot have a trend, {} a run ({}); more warm-ups may help",
-                                       series_name(series), size(c.trend), p_text(*c.trend_p)));
+                                       series_name(series), size(*c.trend), p_text(*c.trend_p)));
     for (std::size_t a = 0; a < input.arms.size(); ++a) {
         const auto& arm = input.arms[a];
         if (arm.against < 0 || arm.against >= static_cast<int>(input.arms.size()) || arm.control) continue;
@@ -114,8 +114,8 @@ std::vector<VarianceComponents> components_of(const Input& input, const Cells& c
         const auto boots = boots_of(cells.of(static_cast<int>(s)));
         if (boots.empty()) continue;
         const Components c = variance_components(boots);
-        if (!std::isfinite(c.block) || !std::isfinite(c.boot) || !std::isfinite(c.iteration) || !std::isfinite(c.trend))
-            continue;
+        const auto broken = [](std::optional<double> value) { return value && !std::isfinite(*value); };
+        if (broken(c.block) || broken(c.boot) || broken(c.iteration) || broken(c.trend)) continue;
         VarianceComponents row;
         row.series = static_cast<int>(s);
         row.block = c.block;

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "daemon/stats/words.h"
+
 namespace kab::stats {
 namespace {
 
@@ -75,6 +77,26 @@ void warn_of_opposite_points(const std::vector<Measured>& rows, const std::vecto
             fmt::format("{}/{} with {}: points pull in opposite directions, better at {}, worse at {}; the mean over "
                         "points hides that",
                         workload, metric, arms[static_cast<std::size_t>(arm)].name, sides.first, sides.second));
+    }
+}
+
+void SweepGaps::add(const std::string& workload, const std::string& metric, const std::string& arm,
+                    const std::vector<std::string>& points, const std::vector<int>& blocks) {
+    for (const auto& point : points)
+        gaps_[{arm, workload, point + " is left out, too few blocks have it with and without the change"}].push_back(
+            metric);
+    if (blocks.empty()) return;
+    const std::string what = fmt::format("{} {} left out, a point is missing there",
+                                         blocks.size() == 1 ? "block" : "blocks", listed(blocks));
+    gaps_[{arm, workload, what}].push_back(metric);
+}
+
+void SweepGaps::warn(std::vector<std::string>& warnings) const {
+    for (const auto& [where, metrics] : gaps_) {
+        const auto& [arm, workload, what] = where;
+        std::string names;
+        for (const auto& metric : metrics) names += (names.empty() ? "" : ", ") + metric;
+        warnings.push_back(fmt::format("{}, mean over points of {} ({}): {}", workload, names, arm, what));
     }
 }
 

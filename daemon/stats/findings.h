@@ -1,6 +1,8 @@
 #pragma once
 // What only shows when comparisons are seen together.
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "daemon/stats/analysis.h"
@@ -15,5 +17,17 @@ std::vector<Trade> trades_of(const std::vector<Comparison>& comparisons);
 /// Sweeps with points that improved and points that regressed.
 void warn_of_opposite_points(const std::vector<Measured>& rows, const std::vector<ArmInfo>& arms,
                              std::vector<std::string>& warnings);
+
+/// Points and blocks that the means over points are without: told once for all metrics that lack the same.
+class SweepGaps {
+  public:
+    void add(const std::string& workload, const std::string& metric, const std::string& arm,
+             const std::vector<std::string>& points, const std::vector<int>& blocks);
+    void warn(std::vector<std::string>& warnings) const;
+
+  private:
+    /// arm, workload, what is left out and why -> metrics
+    std::map<std::tuple<std::string, std::string, std::string>, std::vector<std::string>> gaps_;
+};
 
 }  // namespace kab::stats

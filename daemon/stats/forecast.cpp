@@ -19,14 +19,12 @@ struct PlannedLook {
 };
 
 std::vector<PlannedLook> planned_looks(const ForecastInput& input) {
-    Input stub;
-    stub.design = input.design;
     std::vector<PlannedLook> looks;
-    const int count = static_cast<int>(stage_of(stub, 0).looks.size());
-    for (stub.look = 0; stub.look < count; ++stub.look) {
-        const Stage stage = stage_of(stub, 0);
+    const int count = static_cast<int>(stage_of(input.design, 0, 0).looks.size());
+    for (int look = 0; look < count; ++look) {
+        const Stage stage = stage_of(input.design, look, 0);
         const Level level = level_at(stage, input.design.alpha / std::max(1, input.comparisons));
-        looks.push_back({stage.looks[static_cast<std::size_t>(stub.look)], level});
+        looks.push_back({stage.looks[static_cast<std::size_t>(look)], level});
     }
     return looks;
 }
@@ -36,10 +34,7 @@ Verdict verdict_at(const PlannedLook& look, std::span<const double> d, double ma
     m.scale = Scale::linear;  // the differences are already on the scale of the metric
     m.margin = margin;
     m.level = look.level;
-    m.test = paired_t(d);
-    m.usable = m.test.n >= 2;
-    m.difference = t_interval(m.test, look.level.nominal);
-    m.equivalence = t_interval(m.test, look.level.equivalence);
+    set_test(m, paired_t(d));
     judge(m, true, Verdict::pending);
     return m.row.verdict;
 }

@@ -8,8 +8,6 @@
 namespace kab::stats {
 namespace {
 
-constexpr int most_blocks = 1'000'000;
-
 /// The least n in [2, most_blocks] for which `enough` holds, given that it stays true once it is.
 template <class Enough>
 std::optional<int> least_blocks(const Enough& enough) {

@@ -11,7 +11,10 @@ double paired_power(int n, double effect, double one_sided_p);
 /// Least effect found with the given power; nullopt below two blocks.
 std::optional<double> detectable_effect(int n, double one_sided_p, double power = 0.9);
 
-/// Least number of blocks (from 2) with the given power; nullopt when beyond a million or effect is 0.
+/// Beyond this many blocks nobody measures: the effect counts as not to be found.
+inline constexpr int most_blocks = 10'000;
+
+/// Least number of blocks (from 2) with the given power; nullopt when beyond most_blocks or effect is 0.
 std::optional<int> blocks_for_difference(double effect, double one_sided_p, double power = 0.9);
 
 /// As above, to find the true mean `effect` inside +-`margin` by two one-sided tests at `one_sided_p`.

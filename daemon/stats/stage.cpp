@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "daemon/stats/words.h"
+
 namespace kab::stats {
 namespace {
 
@@ -17,10 +19,11 @@ std::vector<int> planned(const Design& design) {
 
 }  // namespace
 
-Stage stage_of(const Input& input, int blocks) {
+Stage stage_of(const Design& design, int look, int blocks) {
     Stage stage;
-    stage.looks = planned(input.design);
-    stage.preview = input.look < 0;
+    stage.looks = planned(design);
+    stage.preview = look < 0;
+    if (!design.paired) stage.noun = "boot";
     if (stage.looks.empty()) {
         stage.looks = {std::max(blocks, 1)};
         stage.information = {1};
@@ -29,7 +32,7 @@ Stage stage_of(const Input& input, int blocks) {
     }
     const int count = static_cast<int>(stage.looks.size());
     if (!stage.preview) {
-        stage.index = std::min(input.look, count - 1);
+        stage.index = std::min(look, count - 1);
         stage.last = stage.index == count - 1;
         stage.information = information_shares(stage.looks);
         stage.information.resize(static_cast<std::size_t>(stage.index) + 1);
@@ -38,9 +41,9 @@ Stage stage_of(const Input& input, int blocks) {
     // A look out of turn: the planned ones before it, then this one, as if it were to count. Its interval
     // holds if no other look out of turn is acted on; verdicts are not given at all.
     const double cap = stage.looks.back();
-    for (const int look : stage.looks) {
-        if (look >= blocks) break;
-        stage.information.push_back(look / cap);
+    for (const int one : stage.looks) {
+        if (one >= blocks) break;
+        stage.information.push_back(one / cap);
         ++stage.index;
     }
     const double here = std::clamp(blocks / cap, 1 / cap, 1.0);
@@ -49,8 +52,8 @@ Stage stage_of(const Input& input, int blocks) {
 }
 
 std::string Stage::words(int blocks) const {
-    if (preview) return fmt::format("a preview after {} block{}", blocks, blocks == 1 ? "" : "s");
-    const std::string of_blocks = fmt::format("({} block{})", blocks, blocks == 1 ? "" : "s");
+    if (preview) return "a preview after " + counted(blocks, noun);
+    const std::string of_blocks = fmt::format("({})", counted(blocks, noun));
     if (looks.size() == 1) return "the only look " + of_blocks;
     return fmt::format("look {} of {} {}", index + 1, looks.size(), of_blocks);
 }
@@ -60,7 +63,9 @@ Level level_at(const Stage& stage, double alpha) {
     level.confidence = 1 - alpha;
     level.fixed = alpha / 2;
     level.fixed_equivalence = std::min(alpha, 0.5);
-    level.nominal = bounds(Spending::hwang_shih_decani, level.fixed, stage.information).back().nominal_p;
+    const Bound bound = bounds(Spending::hwang_shih_decani, level.fixed, stage.information).back();
+    level.nominal = bound.nominal_p;
+    level.spent = 2 * bound.spent;
     level.equivalence =
         bounds(Spending::hwang_shih_decani, level.fixed_equivalence, stage.information).back().nominal_p;
     return level;

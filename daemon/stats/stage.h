@@ -19,13 +19,14 @@ struct Stage {
     bool preview = false;             ///< not a planned look: no verdicts
     bool last = false;                ///< the cap is reached
     std::vector<double> information;  ///< shares of the looks taken, this one included
+    const char* noun = "block";       ///< what is counted: without pairing boots
 
     /// "look 2 of 5 (10 blocks)", "the only look (12 blocks)", "a preview after 7 blocks"
     std::string words(int blocks) const;
 };
 
-/// `blocks` used so far. Without planned looks the data at hand are the only look.
-Stage stage_of(const Input& input, int blocks);
+/// `look` from 0, -1 for a preview; `blocks` used so far. Without planned looks the data at hand are the only look.
+Stage stage_of(const Design& design, int look, int blocks);
 
 /// What one comparison may spend. Levels of single tests at this look are one-sided.
 struct Level {
@@ -34,6 +35,7 @@ struct Level {
     double equivalence = 0.05;  ///< for each of the two one-sided tests
     double fixed = 0.025;       ///< each side, had there been no looks: for the number of blocks still needed
     double fixed_equivalence = 0.05;
+    double spent = 0;  ///< two-sided, on a difference, up to and with this look
 };
 
 /// `alpha` two-sided for a difference, a side for equivalence.

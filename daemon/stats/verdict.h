@@ -8,23 +8,24 @@
 
 namespace kab::stats {
 
-/// Does the interval valid under the looks exclude no change?
+/// Does the interval valid under the looks exclude no change? A difference without variation must, outside exact
+/// mode, have been seen in enough blocks for the sign test.
 bool differs(const Measured& m);
 /// Does the equivalence interval lie inside the margin?
 bool inside_margin(const Measured& m);
-/// Does the interval lie wholly beyond the margin?
+/// Does the interval lie wholly beyond the margin? Never where there is none.
 bool beyond_margin(const Measured& m);
 
 /// Equivalent, improved, regressed, or `open` where neither is shown. `significant`: a further condition
 /// for a difference (the adjusted p of a secondary). Sets material and fragile. A metric that is better
-/// in neither direction gives `none` for a difference.
+/// in neither direction gives `none` for a difference; an arm of the same machine code stays `open`.
 void judge(Measured& m, bool significant, Verdict open);
 
-/// Why the control's comparison fails its gate; nullopt when it passes or could not be measured.
-std::optional<std::string> gate_failure(const Measured& control, const std::vector<ArmInfo>& arms);
+/// Why a control, or an arm of the same machine code, fails its gate; nullopt when it passes or could not be measured.
+std::optional<std::string> gate_failure(const Measured& m, const std::vector<ArmInfo>& arms);
 
-/// One plain sentence for row.reason; `cause` of an invalid verdict.
-std::string sentence(const Measured& m, const std::vector<ArmInfo>& arms, const std::string& cause = {});
+/// One plain sentence: what was compared, the figures, what follows from them.
+std::string sentence(const Measured& m, const std::vector<ArmInfo>& arms, const Stage& stage);
 
 /// Blocks beyond those at hand that would settle an open comparison with 80% power, were its estimate and
 /// spread true; nullopt when no realistic number would.

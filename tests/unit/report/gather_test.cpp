@@ -77,7 +77,7 @@ TEST(Gather, BootsOnUnlikeMachinesFailAGate) {
     auto boots = sample.store->boots(test::sample_evaluation());
     ASSERT_TRUE(tree && samples && boots);
     boots->front().accel = "kvm";
-    const auto input = analysis_input(*tree, *samples, *boots, 0);
+    const auto input = analysis_input(*tree, {}, *samples, *boots, 0);
     ASSERT_TRUE(input);
     ASSERT_EQ(input->failed_gates.size(), 1U);
     EXPECT_EQ(input->failed_gates[0], "the boots did not run under one acceleration: kvm in 1 boots, tcg in 23 boots");
@@ -108,7 +108,7 @@ TEST(Gather, AStoredExperimentWithoutADecisionIsNamed) {
     auto tree = sample.store->tree(test::sample_evaluation());
     ASSERT_TRUE(tree);
     tree->evaluation.experiment_json = R"({"experiment": "x"})";
-    const auto input = analysis_input(*tree, {}, {}, 0);
+    const auto input = analysis_input(*tree, {}, {}, {}, 0);
     ASSERT_FALSE(input);
     EXPECT_THAT(input.error().text(), HasSubstr("missing 'decide'"));
 }

@@ -172,10 +172,10 @@ TEST(Components, FindTheSpreadsThatWerePutIn) {
     const auto output = analyse(input, 8e9, 1e9);
     ASSERT_EQ(output.components.size(), 1U);
     const auto& c = output.components[0];
-    EXPECT_NEAR(std::sqrt(c.block), .03, .003);
-    EXPECT_NEAR(std::sqrt(c.boot), .02, .0015);
-    EXPECT_NEAR(std::sqrt(c.iteration), .01, .0004);
-    EXPECT_NEAR(c.trend, -.004, .0004);
+    EXPECT_NEAR(std::sqrt(c.block.value()), .03, .003);
+    EXPECT_NEAR(std::sqrt(c.boot.value()), .02, .0015);
+    EXPECT_NEAR(std::sqrt(c.iteration.value()), .01, .0004);
+    EXPECT_NEAR(c.trend.value(), -.004, .0004);
     EXPECT_EQ(c.best_iterations, 1);  // sqrt(8 x .25) = 1.4
     EXPECT_TRUE(mentions(output.warnings, "the runs of a boot have a trend, -0.4"));
 }

@@ -44,17 +44,17 @@ void expect_clean(const Output& output) {
         expect_clean(c.p_equivalence, "p_equivalence", true);
         expect_clean(c.detectable, "detectable", false);
         EXPECT_TRUE(std::isfinite(c.sd) && std::isfinite(c.t) && std::isfinite(c.df) && std::isfinite(c.margin));
-        EXPECT_FALSE(c.reason.empty());
+        EXPECT_FALSE(c.sentence.empty());
         expect_clean(c.reason);
+        expect_clean(c.sentence);
         EXPECT_TRUE(c.estimate || c.verdict == Verdict::pending || c.verdict == Verdict::inconclusive ||
                     c.verdict == Verdict::none || c.verdict == Verdict::invalid);
     }
     for (const auto& s : output.summaries)
-        EXPECT_TRUE(std::isfinite(s.mean) && std::isfinite(s.relative_sd) && std::isfinite(s.min) &&
+        EXPECT_TRUE(std::isfinite(s.mean) && std::isfinite(s.relative_sd.value_or(0)) && std::isfinite(s.min) &&
                     std::isfinite(s.max));
     for (const auto& c : output.components)
-        EXPECT_TRUE(std::isfinite(c.block) && std::isfinite(c.boot) && std::isfinite(c.iteration) &&
-                    std::isfinite(c.trend));
+        for (const auto& part : {c.block, c.boot, c.iteration, c.trend}) EXPECT_TRUE(std::isfinite(part.value_or(0)));
     for (const auto& f : output.failures) expect_clean(f.p, "failures", true);
     for (const auto& w : output.warnings) expect_clean(w);
     expect_clean(output.sentence);

@@ -1,0 +1,235 @@
+#include "daemon/stats/decision.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "daemon/stats/fisher.h"
+#include "daemon/stats/verdict.h"
+#include "daemon/stats/words.h"
+
+namespace kab::stats {
+namespace {
+
+const ArmInfo& arm_of(const Input& input, int arm) {
+    return input.arms[static_cast<std::size_t>(arm)];
+}
+
+bool is_open(Verdict verdict) {
+    return verdict == Verdict::pending || verdict == Verdict::inconclusive;
+}
+
+/// Fisher's exact p of the failed boots of the two arms; 1 when there is nothing to compare.
+double failure_p(const ArmInfo& arm, const ArmInfo& against) {
+    if (arm.failed < 0 || arm.failed > arm.boots || against.failed < 0 || against.failed > against.boots) return 1;
+    return fisher_exact(arm.failed, arm.boots, against.failed, against.boots);
+}
+
+/// "3 of 3 boots failed, 0 of 3 with base (Fisher's exact p = 0.1)"
+std::string failures_text(const ArmInfo& arm, const ArmInfo& against) {
+    return fmt::format("{} of {} failed, {} of {} with {} (Fisher's exact {})", arm.failed, counted(arm.boots, "boot"),
+                       against.failed, against.boots, against.name, p_text(failure_p(arm, against)));
+}
+
+/// A control, or an arm of the same machine code, that fails where its twin does not.
+std::optional<std::string> failing_twin(const Measured& m, const std::vector<ArmInfo>& arms) {
+    const auto& arm = arms[static_cast<std::size_t>(m.row.arm)];
+    const auto& against = arms[static_cast<std::size_t>(m.row.against)];
+    if (failure_p(arm, against) > 2 * m.gate.nominal) return std::nullopt;
+    return fmt::format("{} fails otherwise than {} though it is the same {}: {}", arm.name, against.name,
+                       m.row.control ? "kernel" : "machine code", failures_text(arm, against));
+}
+
+}  // namespace
+
+/// No block will come that has both arms.
+bool Decision::ended(const Measured& m) const {
+    return arm_of(input_, m.row.arm).stopped || arm_of(input_, m.row.against).stopped;
+}
+
+/// Nothing is left to compare: whatever the look, it is the last.
+bool Decision::all_ended() const {
+    bool any = false;
+    for (const auto& m : rows_) {
+        if (!m.row.primary || m.row.control) continue;
+        if (!ended(m)) return false;
+        any = true;
+    }
+    return any;
+}
+
+std::string Decision::stopped_text(const Measured& m) const {
+    for (const int arm : {m.row.arm, m.row.against}) {
+        const auto& info = arm_of(input_, arm);
+        if (info.stopped) return info.name + " " + (info.stopped_why.empty() ? "was stopped" : info.stopped_why);
+    }
+    return {};
+}
+
+/// An arm that was stopped because it keeps failing is worse than a baseline that does not fail at all, however few
+/// the boots; where the baseline fails, too, Fisher's test must tell them apart. The same machine code is never worse.
+bool Decision::judge_failing(Measured& m) const {
+    const auto& arm = arm_of(input_, m.row.arm);
+    const auto& against = arm_of(input_, m.row.against);
+    if (!arm.keeps_failing || !m.row.primary || m.row.same_code) return false;
+    const bool worse = against.failed == 0 && !against.keeps_failing && against.boots > 0;
+    const bool tested =
+        static_cast<double>(arm.failed) * against.boots > static_cast<double>(against.failed) * arm.boots &&
+        failure_p(arm, against) <= 1 - m.level.confidence;
+    if (!worse && !tested) return false;
+    m.row.failing = true;
+    m.row.verdict = Verdict::regressed;
+    m.row.material = m.row.fragile = false;
+    m.row.reason = fmt::format("{}: {}", stopped_text(m), failures_text(arm, against));
+    return true;
+}
+
+void Decision::judge_row(Measured& m, bool over) {
+    Comparison& row = m.row;
+    if (row.control) {
+        judge(m, true, Verdict::none);
+        row.verdict = Verdict::none;
+        row.material = false;
+        return;
+    }
+    if (!m.usable && ended(m)) row.reason = stopped_text(m);
+    if (judge_failing(m)) return;
+    if (stage_.preview && !over) {
+        row.verdict = Verdict::pending;
+        return;
+    }
+    const Verdict open = stage_.last || ended(m) ? Verdict::inconclusive : Verdict::pending;
+    const bool significant = row.primary || !row.p_adjusted || *row.p_adjusted <= secondary_q;
+    if (stage_.preview)
+        row.verdict = open;
+    else
+        judge(m, significant, open);
+    if (m.earlier) {
+        m.taken_back = row.verdict != m.earlier->verdict;
+        row.verdict = m.earlier->verdict;
+        row.material = m.earlier->material;
+        row.decided_at = m.earlier->look;
+    } else if (row.primary && !stage_.preview && !is_open(row.verdict)) {
+        row.decided_at = stage_.index;
+    }
+    if (row.verdict == Verdict::inconclusive && !ended(m)) row.more_blocks = blocks_still_needed(m);
+}
+
+/// Is there a verdict that the control would have to vouch for?
+bool Decision::claims_anything() const {
+    return std::any_of(rows_.begin(), rows_.end(),
+                       [](const Measured& m) { return m.row.primary && !m.row.control && !is_open(m.row.verdict); });
+}
+
+std::vector<std::string> Decision::causes() const {
+    auto result = input_.failed_gates;
+    const bool claims = claims_anything();
+    for (const auto& m : rows_) {
+        if (!m.row.primary || !(m.row.control || m.row.same_code)) continue;
+        if (auto failure = gate_failure(m, input_.arms)) result.push_back(std::move(*failure));
+        if (auto failure = failing_twin(m, input_.arms)) {
+            if (std::find(result.begin(), result.end(), *failure) == result.end()) result.push_back(*failure);
+        } else if (m.row.control && !m.usable && claims) {
+            result.push_back(
+                fmt::format("the control {} could not be measured in {}/{}, so nothing vouches for the "
+                            "apparatus: {}",
+                            arm_of(input_, m.row.arm).name, m.row.workload, m.row.metric, m.row.reason));
+        }
+    }
+    return result;
+}
+
+void Decision::void_all(const std::string& cause) {
+    out_.verdict = Verdict::invalid;
+    out_.decided = true;
+    out_.sentence = fmt::format("{}: invalid, {}", stops(), cause);
+    for (auto& m : rows_) {
+        if (m.row.control) continue;
+        m.row.verdict = Verdict::invalid;
+        m.row.material = m.row.failing = false;
+        m.row.decided_at.reset();
+        m.row.more_blocks.reset();
+        m.row.reason = cause;
+    }
+}
+
+void Decision::decide() {
+    const bool over = all_ended();
+    for (auto& m : rows_) judge_row(m, over);
+    std::string cause;
+    if (!stage_.preview || over)
+        for (const auto& one : causes()) cause += (cause.empty() ? "" : "; ") + one;
+    if (cause.empty())
+        conclude();
+    else
+        void_all(cause);
+    for (auto& m : rows_) m.row.sentence = sentence(m, input_.arms, stage_);
+}
+
+Decision::Count Decision::count() const {
+    Count count;
+    for (const auto& m : rows_) {
+        if (!m.row.primary || m.row.control) continue;
+        ++count.primaries;
+        if (!is_open(m.row.verdict)) continue;
+        if (!ended(m)) {
+            ++count.open;
+            continue;
+        }
+        ++count.unsettled;
+        const auto text = stopped_text(m);
+        if (std::find(count.lost.begin(), count.lost.end(), text) == count.lost.end()) count.lost.push_back(text);
+    }
+    return count;
+}
+
+void Decision::conclude() {
+    const Count counts = count();
+    out_.decided = counts.primaries > 0 && counts.open == 0;
+    if (!stage_.preview && stage_.last) out_.decided = true;
+    std::vector<Verdict> verdicts;
+    bool all_known = true;
+    for (auto& m : rows_) {
+        if (out_.decided && m.row.verdict == Verdict::pending) m.row.verdict = Verdict::inconclusive;
+        if (!m.row.primary || m.row.control) continue;
+        verdicts.push_back(m.row.verdict);
+        if (m.row.verdict != Verdict::inconclusive || ended(m)) continue;
+        all_known &= m.row.more_blocks.has_value();
+        if (m.row.more_blocks) out_.more_blocks = std::max(out_.more_blocks.value_or(0), *m.row.more_blocks);
+    }
+    if (!all_known) out_.more_blocks.reset();
+    out_.verdict = out_.decided ? worst(verdicts) : Verdict::pending;
+    out_.sentence = stop_sentence(counts);
+}
+
+std::string Decision::stops() const {
+    if (stage_.preview) return fmt::format("stops after {}, out of turn", counted(out_.blocks, stage_.noun));
+    return "stops at " + stage_.words(out_.blocks);
+}
+
+std::string Decision::stop_sentence(const Count& count) const {
+    const std::string here = stage_.words(out_.blocks);
+    if (stage_.preview && !out_.decided) return here + ": not a planned look, so no verdict";
+    const std::string all = counted(count.primaries, "primary comparison");
+    if (count.primaries == 0)
+        return fmt::format("{}: there is no primary metric", out_.decided ? stops() : "goes on at " + here);
+    std::string lost;
+    for (const auto& one : count.lost) lost += "; " + one;
+    if (count.open == 0 && count.unsettled == count.primaries)
+        return fmt::format("{}: nothing is left to compare{}", stops(), lost);
+    if (count.open == 0 && count.unsettled > 0) {
+        const int settled = count.primaries - count.unsettled;
+        return fmt::format("{}: {} of {} {} decided{}", stops(), settled, all, settled == 1 ? "is" : "are", lost);
+    }
+    if (count.open == 0) return fmt::format("{}: every primary comparison has its verdict", stops());
+    if (!out_.decided)
+        return fmt::format("goes on after {}: {} of {} still open; the next look is at {} blocks{}", here, count.open,
+                           all, stage_.looks[static_cast<std::size_t>(stage_.index) + 1], lost);
+    std::string text = fmt::format("{}, the last: {} of {} inconclusive{}", stops(), count.open, all, lost);
+    if (out_.more_blocks)
+        text += fmt::format("; about {} would likely settle it",
+                            counted(*out_.more_blocks, ("more " + std::string(stage_.noun)).c_str()));
+    return text;
+}
+
+}  // namespace kab::stats
