@@ -262,9 +262,18 @@ CREATE TABLE comparison (
     p_rank        REAL,
     p_equivalence REAL,
     detectable    REAL,
+    p_sequential  REAL,
+    rank_estimate REAL,
+    rank_low      REAL,
+    rank_high     REAL,
+    rank_level    REAL,
+    margin        REAL,
+    spent         REAL,
+    decided_at    INTEGER CHECK (decided_at >= 0),
     verdict       TEXT    NOT NULL
                   CHECK (verdict IN ('invalid', 'equivalent', 'improved', 'regressed', 'inconclusive', 'pending', 'none')),
     reason        TEXT    NOT NULL DEFAULT '',
+    sentence      TEXT    NOT NULL DEFAULT '',
     UNIQUE (evaluation_id, look, workload, point, metric, arm_id)
 ) STRICT;
 CREATE INDEX comparison_by_arm ON comparison (arm_id);
@@ -357,7 +366,16 @@ SELECT evaluation.uid           AS evaluation,
        comparison.material      AS material,
        comparison.fragile       AS fragile,
        comparison.verdict       AS verdict,
-       comparison.reason        AS reason
+       comparison.reason        AS reason,
+       comparison.p_sequential  AS p_sequential,
+       comparison.rank_estimate AS rank_estimate,
+       comparison.rank_low      AS rank_low,
+       comparison.rank_high     AS rank_high,
+       comparison.rank_level    AS rank_level,
+       comparison.margin        AS margin,
+       comparison.spent         AS spent,
+       comparison.decided_at    AS decided_at,
+       comparison.sentence      AS sentence
 FROM comparison
 JOIN evaluation ON evaluation.id = comparison.evaluation_id
 JOIN experiment ON experiment.id = evaluation.experiment_id

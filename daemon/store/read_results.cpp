@@ -76,14 +76,17 @@ Result<std::vector<ComparisonRow>> Store::comparisons(const std::string& evaluat
         "comparison.metric, comparison.is_primary, comparison.material, comparison.fragile, comparison.estimate, "
         "comparison.low, comparison.high, comparison.level, comparison.sd, comparison.t, comparison.df, comparison.p, "
         "comparison.p_adjusted, comparison.p_rank, comparison.p_equivalence, comparison.detectable, "
-        "comparison.verdict, "
-        "comparison.reason FROM comparison JOIN evaluation ON evaluation.id = comparison.evaluation_id "
+        "comparison.p_sequential, comparison.rank_estimate, comparison.rank_low, comparison.rank_high, "
+        "comparison.rank_level, comparison.margin, comparison.spent, comparison.decided_at, comparison.verdict, "
+        "comparison.reason, comparison.sentence FROM comparison JOIN evaluation ON evaluation.id = comparison.evaluation_id "
         "JOIN arm ON arm.id = comparison.arm_id JOIN arm AS against ON against.id = comparison.against_id "
         "WHERE evaluation.uid = ? AND comparison.look = evaluation.looks_done - 1 ORDER BY comparison.id");
     return collect<ComparisonRow>(query.bind(evaluation_uid), [](const Statement& s, ComparisonRow& row) {
         s.read(row.look, row.n, row.arm, row.against, row.workload, row.point, row.metric, row.primary, row.material,
                row.fragile, row.estimate, row.low, row.high, row.level, row.sd, row.t, row.df, row.p, row.p_adjusted,
-               row.p_rank, row.p_equivalence, row.detectable, row.verdict, row.reason);
+               row.p_rank, row.p_equivalence, row.detectable, row.p_sequential, row.rank_estimate, row.rank_low,
+               row.rank_high, row.rank_level, row.margin, row.spent, row.decided_at, row.verdict, row.reason,
+               row.sentence);
     });
 }
 

@@ -163,11 +163,15 @@ Status Writer::add_comparisons(const std::string& evaluation, std::int64_t look,
             "add a comparison",
             "INSERT INTO comparison (evaluation_id, look, workload, point, metric, arm_id, against_id, n, is_primary, "
             "material, fragile, estimate, low, high, level, sd, t, df, p, p_adjusted, p_rank, p_equivalence, "
-            "detectable, "
-            "verdict, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+            "detectable, p_sequential, rank_estimate, rank_low, rank_high, rank_level, margin, spent, decided_at, "
+            "verdict, reason, sentence) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+            "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
         insert.bind(*id, look, row.workload, row.point, row.metric, *arm, *against, row.n, row.primary, row.material,
                     row.fragile, row.estimate, row.low, row.high, row.level, row.sd, row.t, row.df, row.p,
-                    row.p_adjusted, row.p_rank, row.p_equivalence, row.detectable, row.verdict, row.reason);
+                    row.p_adjusted, row.p_rank, row.p_equivalence, row.detectable, row.p_sequential, row.rank_estimate,
+                    row.rank_low, row.rank_high, row.rank_level, row.margin, row.spent, row.decided_at, row.verdict,
+                    row.reason, row.sentence);
         if (auto done = insert.run(); !done) return done;
     }
     auto update =
