@@ -155,7 +155,7 @@ struct ComparisonRow {
     bool primary = false, material = false, fragile = false;
     std::optional<double> estimate, low, high, level, sd, t, df, p, p_adjusted, p_rank, p_equivalence, detectable;
     std::optional<double> p_sequential, rank_estimate, rank_low, rank_high, rank_level;
-    double margin = 0, spent = 0;            ///< spent: two-sided alpha up to and with this look
+    std::optional<double> margin, spent;     ///< spent: two-sided alpha up to and with this look; no margin: absent
     std::optional<std::int64_t> decided_at;  ///< look at which the verdict fell
     std::string verdict, reason, sentence;   ///< reason: a short cause or empty
 };
