@@ -23,6 +23,7 @@ CREATE TABLE evaluation (
     status          TEXT    NOT NULL DEFAULT 'queued'
                     CHECK (status IN ('queued', 'freezing', 'building', 'running', 'done', 'failed', 'cancelled')),
     detail          TEXT    NOT NULL DEFAULT '',
+    fault           TEXT    NOT NULL DEFAULT '' CHECK (fault = '' OR status = 'failed'),
     verdict         TEXT    NOT NULL DEFAULT '',
     spec_file       TEXT    NOT NULL DEFAULT '',
     spec_text       TEXT    NOT NULL,
@@ -173,6 +174,7 @@ CREATE TABLE attempt (
     hello_ns      INTEGER,
     work_ns       INTEGER,
     teardown_ns   INTEGER,
+    false_starts  INTEGER NOT NULL DEFAULT 0 CHECK (false_starts >= 0),
     dispatched_at INTEGER NOT NULL,
     finished_at   INTEGER,
     UNIQUE (boot_id, number),
@@ -414,6 +416,7 @@ SELECT evaluation.uid       AS evaluation,
        attempt.hello_ns     AS hello_ns,
        attempt.work_ns      AS work_ns,
        attempt.teardown_ns  AS teardown_ns,
+       attempt.false_starts AS false_starts,
        attempt.dispatched_at AS dispatched_at,
        attempt.finished_at  AS finished_at,
        console.path         AS console_path

@@ -80,6 +80,7 @@ void Coordinator::handle(const core::Event& event, const ExtraWrite& extra) {
         if (stopped_) return;
     }
     std::erase_if(progress_, [this](const auto& entry) { return find(entry.first) == nullptr; });
+    std::erase_if(accel_, [this](const auto& entry) { return find(entry.first) == nullptr; });
     arm_timer();
 }
 
@@ -177,27 +178,16 @@ void Coordinator::arm_timer() {
 // ---- freezing and building ----
 
 void Coordinator::carry_out(const core::Freeze& command) {
-    freeze_next(command.evaluation, 0, {});
+    freeze_next(command.evaluation, {});
 }
 
-void Coordinator::freeze_next(const std::string& uid, std::size_t arm, std::vector<store::KernelRow> done) {
+/// One arm after the other; mistakes in several are told together.
+void Coordinator::freeze_next(const std::string& uid, Freezing so_far) {
     const auto* evaluation = find(uid);
-    if (evaluation == nullptr) return handle(core::FreezeFinished{uid, false, "gone"});
+    if (evaluation == nullptr) return handle(core::FreezeFinished{uid, {}});  // cancelled: the builder is free
     const auto& plan = evaluation->plan;
-    if (arm == plan.experiment.arms.size()) {
-        // By value: stepping the core may move or drop evaluations before this is written.
-        const auto write = [this, uid, arms = plan.arms, done](store::Writer& writer) -> Status {
-            for (std::size_t i = 0; i < arms.size(); ++i) {
-                const auto& row = done[static_cast<std::size_t>(arms[i].kernel_of)];
-                if (auto set = writer.set_arm_kernel(uid, arms[i].name, row); !set) return set;
-                kernels_[uid][static_cast<int>(i)] = row;
-            }
-            return {};
-        };
-        handle(core::FreezeFinished{uid, true, {}}, write);
-        if (!stopped_) inputs_.remove(uid);  // not before the commit: a restart would freeze again
-        return;
-    }
+    const auto arm = so_far.kernels.size();
+    if (arm == plan.experiment.arms.size()) return freeze_finished(uid, std::move(so_far));
     const auto& spec = plan.experiment.arms[arm];
     ProgressEvent event;
     event.evaluation = uid;
@@ -213,17 +203,33 @@ void Coordinator::freeze_next(const std::string& uid, std::size_t arm, std::vect
     };
     parts_.builder->freeze(
         inputs_.request(uid, spec.kernel), plan.experiment.limits.build, progress,
-        [this, uid, arm, done = std::move(done), name = spec.name,
-         alive = alive_](Result<kernel::Frozen> frozen) mutable {
+        [this, uid, arm, so_far = std::move(so_far), alive = alive_](const Result<kernel::Frozen>& frozen) mutable {
             if (!*alive) return;
-            if (!frozen) {
-                handle(core::FreezeFinished{uid, false, "arm " + name + ": " + frozen.error().text()});
-                if (!stopped_) inputs_.remove(uid);
-                return;
-            }
-            done.push_back(kernel_row(*frozen));
-            freeze_next(uid, arm + 1, std::move(done));
+            so_far.kernels.push_back(frozen ? kernel_row(*frozen) : store::KernelRow());
+            if (frozen) return freeze_next(uid, std::move(so_far));
+            const auto fault = frozen.error().fault;
+            so_far.bad.push_back({static_cast<int>(arm), frozen.error()});
+            if (fault == Fault::spec || fault == Fault::not_found) return freeze_next(uid, std::move(so_far));
+            freeze_finished(uid, std::move(so_far));  // a fault of ours: the next arm would meet it, too
         });
+}
+
+void Coordinator::freeze_finished(const std::string& uid, Freezing done) {
+    const auto* evaluation = find(uid);
+    ExtraWrite write;
+    if (evaluation != nullptr && done.bad.empty()) {
+        // By value: stepping the core may move or drop evaluations before this is written.
+        write = [this, uid, arms = evaluation->plan.arms, kernels = done.kernels](store::Writer& writer) -> Status {
+            for (std::size_t i = 0; i < arms.size(); ++i) {
+                const auto& row = kernels[static_cast<std::size_t>(arms[i].kernel_of)];
+                if (auto set = writer.set_arm_kernel(uid, arms[i].name, row); !set) return set;
+                kernels_[uid][static_cast<int>(i)] = row;
+            }
+            return {};
+        };
+    }
+    handle(core::FreezeFinished{uid, std::move(done.bad)}, write);
+    if (!stopped_) inputs_.remove(uid);  // not before the commit: a restart would freeze again
 }
 
 void Coordinator::carry_out(const core::Build& command) {
@@ -232,9 +238,9 @@ void Coordinator::carry_out(const core::Build& command) {
     auto json = parse_json(row.frozen);
     auto frozen = json ? kernel::frozen_from_json(*json) : Result<kernel::Frozen>(pass(json));
     if (evaluation == nullptr || !frozen) {
-        const auto detail = frozen ? std::string("gone") : frozen.error().text();
-        asio::post(parts_.executor, [this, command, detail, alive = alive_] {
-            if (*alive) handle(core::BuildFinished{command.evaluation, command.arm, false, detail});
+        const Status status = frozen ? fail(Fault::cancelled, "gone") : pass(frozen);
+        asio::post(parts_.executor, [this, command, status, alive = alive_] {
+            if (*alive) handle(core::BuildFinished{command.evaluation, command.arm, status});
         });
         return;
     }
@@ -254,14 +260,13 @@ void Coordinator::carry_out(const core::Build& command) {
         *frozen, evaluation->plan.experiment.limits.build, progress,
         [this, command, alive = alive_](Result<kernel::Built> built) {
             if (!*alive) return;
-            if (!built)
-                return handle(core::BuildFinished{command.evaluation, command.arm, false, built.error().text()});
+            if (!built) return handle(core::BuildFinished{command.evaluation, command.arm, pass(built)});
             auto& kernels = kernels_[command.evaluation];
             for (auto& [arm, same] : kernels)  // A' and arms that come to the same kernel boot it, too
                 if (same.key == built->key) fill_built(same, *built);
             const auto& kernel = kernels[command.arm];
             const auto at = parts_.clock->wall().time_since_epoch().count();
-            handle(core::BuildFinished{command.evaluation, command.arm, true, {}},
+            handle(core::BuildFinished{command.evaluation, command.arm, {}},
                    [&](store::Writer& writer) { return writer.set_kernel_built(kernel, at); });
         });
 }
@@ -282,6 +287,8 @@ msg::BootRequest Coordinator::boot_request(const core::Evaluation& evaluation, c
     request.kernel = kernel.path;
     request.modules = kernel.modules;
     request.command_line = spec.kernel.command_line;
+    // Boots of one evaluation are comparable only under one accelerator: the first boot's choice holds for all.
+    if (const auto seen = accel_.find(evaluation.uid); seen != accel_.end()) request.accel = seen->second;
     if (experiment.host.accel == HostSpec::Accel::kvm) request.accel = "kvm";
     if (experiment.host.accel == HostSpec::Accel::tcg) request.accel = "tcg";
     if (experiment.host.machine == HostSpec::Machine::microvm) request.machine = "microvm";
@@ -335,6 +342,7 @@ void Coordinator::boot_when_alone(const std::string& evaluation, const msg::Boot
         waiting_attempt_.clear();
         handle(core::Waited{evaluation, parts_.clock->wall() - waiting_since_});
     }
+    booted_attempt_ = request.attempt;
     pace_.dispatched(request.attempt, parts_.clock->wall());
     parts_.host->boot(request);
 }

@@ -8,8 +8,8 @@ struct Commit {
     const CommitContext& context;
 
     Status operator()(const core::SetEvaluation& t) const {
-        return writer.set_evaluation(t.evaluation, core::to_string(t.from), core::to_string(t.to), t.detail,
-                                     context.at);
+        return writer.set_evaluation(t.evaluation, core::to_string(t.from), core::to_string(t.to), t.detail, context.at,
+                                     t.fault ? to_string(*t.fault) : "");
     }
     Status operator()(const core::SetVerdict& t) const { return writer.set_verdict(t.evaluation, t.verdict); }
     Status operator()(const core::SetArm& t) const {

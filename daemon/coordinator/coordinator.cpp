@@ -35,8 +35,9 @@ Status Coordinator::start() {
         spdlog::error("evaluation {} cannot be taken up: {}", row.uid, taken.error().text());
         const auto at = parts_.clock->wall().time_since_epoch().count();
         const auto detail = "cannot be taken up again, run it anew: " + taken.error().text();
-        auto closed = parts_.store->write(
-            [&](store::Writer& writer) { return writer.set_evaluation(row.uid, row.status, "failed", detail, at); });
+        auto closed = parts_.store->write([&](store::Writer& writer) {
+            return writer.set_evaluation(row.uid, row.status, "failed", detail, at, to_string(taken.error().fault));
+        });
         if (!closed) return closed;
     }
     std::vector<std::string> uids;
@@ -58,6 +59,8 @@ Status Coordinator::take_up(const store::EvaluationRow& row) {
     if (!kernels) return pass(kernels);
     for (std::size_t i = 0; i < kernels->size() && kernels->size() == tree->arms.size(); ++i)
         kernels_[row.uid][static_cast<int>(i)] = (*kernels)[i];
+    for (const auto& attempt : tree->attempts)
+        if (!attempt.accel.empty()) accel_.emplace(row.uid, attempt.accel);
     spdlog::info("evaluation {} ({}) is taken up again: {}", row.uid, row.experiment, row.status);
     state_.evaluations.push_back(std::move(*evaluation));
     return {};
@@ -173,12 +176,17 @@ void Coordinator::host_up(const msg::Hello& hello) {
     store::HostRow row{
         host_name_, host_name_, "qemu", "up", dump_json(properties), parts_.clock->wall().time_since_epoch().count()};
     spdlog::info("host {} is up: {}", host_name_, row.properties);
-    handle(core::HostUp{}, [&](store::Writer& writer) { return writer.set_host(row); });
+    const auto kvm = hello.properties.find("kvm");
+    const auto no_kvm = kvm == hello.properties.end() || kvm->second == "yes" ? "" : kvm->second;
+    handle(core::HostUp{no_kvm}, [&](store::Writer& writer) { return writer.set_host(row); });
 }
 
 void Coordinator::host_lost(const std::string& detail) {
     spdlog::warn("host {} is lost: {}", host_name_, detail);
     lock_.reset();
+    lock_timer_.cancel();
+    lock_queue_.reset();
+    waiting_attempt_.clear();
     store::HostRow row{host_name_,
                        host_name_,
                        "qemu",
@@ -224,6 +232,8 @@ void Coordinator::boot_hello(const msg::BootHello& hello) {
                            {"mitigations", agent.mitigations},
                            {"warnings", agent.warnings},
                            {"agent", agent.build}};
+    core::Boot* boot = nullptr;
+    if (const auto* evaluation = find_by_attempt(hello.attempt, boot)) accel_.emplace(evaluation->uid, hello.accel);
     const store::AttemptHello row{dump_json(environment), hello.accel,    hello.accel_reason,
                                   hello.machine,          hello.emulator, hello.channel};
     store_report(hello.attempt, [&](store::Writer& writer) { return writer.set_attempt_hello(hello.attempt, row); });
@@ -254,13 +264,14 @@ void Coordinator::run_finished(const msg::RunFinished& run) {
 }
 
 void Coordinator::boot_finished(const msg::BootFinished& finished) {
-    lock_.reset();
+    if (finished.attempt == booted_attempt_) lock_.reset();
     AttemptReport report;
     auto& end = report.end;
     end.setup_ns = finished.setup_ns;
     end.hello_ns = finished.hello_ns;
     end.work_ns = finished.work_ns;
     end.teardown_ns = finished.teardown_ns;
+    end.false_starts = finished.false_starts;
     end.console_bytes = finished.console_bytes;
     for (const auto& e : finished.console) report.events.push_back({e.kind, e.severity, e.signature, e.text, e.line});
 

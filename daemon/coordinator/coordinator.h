@@ -89,7 +89,12 @@ class Coordinator final : public Service, public HostListener {
     void carry_out(const core::Dispatch& command);
     void carry_out(const core::CancelAttempt& command);
     void carry_out(const core::Analyse& command);
-    void freeze_next(const std::string& evaluation, std::size_t arm, std::vector<store::KernelRow> done);
+    struct Freezing {
+        std::vector<store::KernelRow> kernels;  ///< of the arms done, in the experiment's order
+        std::vector<core::BadArm> bad;
+    };
+    void freeze_next(const std::string& evaluation, Freezing so_far);
+    void freeze_finished(const std::string& evaluation, Freezing done);
     void analysed(const std::string& evaluation, int look, const Result<LookResult>& result);
     void boot_when_alone(const std::string& evaluation, const msg::BootRequest& request);
     /// Writes what a guest or host sent. Data the store refuses is its fault and ends the attempt; a store that
@@ -115,6 +120,7 @@ class Coordinator final : public Service, public HostListener {
     std::map<std::string, AttemptReport> reports_;                    ///< of attempts whose end is being decided
     std::map<std::string, std::map<int, store::KernelRow>> kernels_;  ///< evaluation -> arm -> kernel
     std::map<std::string, ProgressEvent> progress_;
+    std::map<std::string, std::string> accel_;  ///< evaluation -> what its first boot ran under
     std::set<Listener*> listeners_;
     std::string host_name_ = "local";
     std::string emulator_;  ///< QEMU's version as the host told it
@@ -123,6 +129,7 @@ class Coordinator final : public Service, public HostListener {
     std::optional<MachineLockQueue> lock_queue_;  ///< waiting to be alone on this machine
     boost::asio::steady_timer lock_timer_;
     std::string waiting_attempt_;  ///< the attempt that waits for the lock
+    std::string booted_attempt_;   ///< the attempt that was given to the host last
     WallTime waiting_since_;
     std::int64_t told_wal_ = 0;  ///< bytes when its size was told last
     std::optional<Error> fatal_;

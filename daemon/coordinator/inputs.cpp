@@ -37,13 +37,14 @@ bool Inputs::has(const std::string& sha256) const {
 }
 
 fs::path Inputs::place(const std::string& evaluation, const fs::path& original) const {
-    return frozen_ / evaluation / original.relative_path();
+    return frozen_ / evaluation / (fs::path("/") / original).lexically_normal().relative_path();
 }
 
 Status Inputs::materialise(const std::string& evaluation, const std::vector<InputFile>& files) const {
     for (const auto& file : files) {
-        const fs::path original = fs::path(file.path).lexically_normal();
-        if (!original.is_absolute()) return fail(Fault::usage, "input '{}' is not an absolute path", file.path);
+        const fs::path original = file.path;
+        if (!original.is_absolute() || original != original.lexically_normal())
+            return fail(Fault::usage, "input '{}' is not an absolute path without '.' and '..'", file.path);
         std::error_code ignored;
         if (!is_sha256(file.sha256) || !fs::exists(blobs_ / file.sha256, ignored))
             return fail(Fault::conflict, "no blob {} for {}: upload it first", file.sha256, file.path);
@@ -62,6 +63,7 @@ kernel::Request Inputs::request(const std::string& evaluation, const KernelSpec&
     request.location = spec.source.location;
     request.ref = spec.source.ref;
     request.modules = spec.source.modules.value_or("");
+    request.root = (frozen_ / evaluation).string();
     const bool file_base = fs::path(spec.base).is_absolute();
     request.base = file_base ? place(evaluation, spec.base).string() : spec.base;
     for (const auto& path : spec.config) request.config.push_back(place(evaluation, path).string());

@@ -21,11 +21,13 @@ class Inputs {
 
     bool has(const std::string& sha256) const;
 
-    /// Copies the blobs of `files` to a folder of the evaluation's own, each under the last parts of its path.
+    /// Copies the blobs of `files` to a folder of the evaluation's own, each under its own path, which must be
+    /// absolute and clean (Fault::usage): with ".." it could mean another file here than there.
     /// Fault::conflict names a blob that was not uploaded.
     Status materialise(const std::string& evaluation, const std::vector<InputFile>& files) const;
 
-    /// Where a file of the experiment was put; a directory with a series keeps its shape.
+    /// Where a file of the experiment was put, always within the evaluation's folder; a directory with a series keeps
+    /// its shape.
     fs::path place(const std::string& evaluation, const fs::path& original) const;
 
     /// The request for one arm's kernel, its files replaced by the private copies.

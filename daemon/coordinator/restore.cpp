@@ -28,7 +28,7 @@ Status restore_arms(const store::EvaluationTree& tree, core::Evaluation& evaluat
     for (const auto& row : tree.arms) {
         auto status = parse_status<S>(row.status, {S::pending, S::building, S::ready, S::failed, S::stopped});
         if (!status) return pass(status);
-        evaluation.arms.push_back({*status, 0});
+        evaluation.arms.push_back({*status, 0, {}});
         evaluation.frozen = evaluation.frozen && row.kernel_id.has_value();
     }
     return {};
@@ -50,7 +50,9 @@ void restore_failures(const store::EvaluationTree& tree, core::Evaluation& evalu
         if (*outcome == msg::Outcome::ok) evaluation.arms[arm].failures_in_a_row = 0;
         const bool fault = *outcome == msg::Outcome::boot_failure || *outcome == msg::Outcome::kernel_crash ||
                            *outcome == msg::Outcome::hang || *outcome == msg::Outcome::workload_error;
-        if (fault) ++evaluation.arms[arm].failures_in_a_row;
+        if (!fault) continue;
+        ++evaluation.arms[arm].failures_in_a_row;
+        evaluation.arms[arm].last_failure = boot.outcome + ": " + boot.detail;
     }
 }
 

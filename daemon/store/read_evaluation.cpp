@@ -13,14 +13,15 @@ constexpr std::size_t least_prefix = 4;
 /// Everything but the long texts, in the order of read_evaluation().
 #define KAB_EVALUATION_COLUMNS                                                                                    \
     "evaluation.id, evaluation.uid, experiment.name, evaluation.question, evaluation.status, evaluation.detail, " \
-    "evaluation.verdict, evaluation.spec_hash, evaluation.plan_hash, evaluation.seed, evaluation.looks_done, "    \
+    "evaluation.fault, evaluation.verdict, evaluation.spec_hash, evaluation.plan_hash, evaluation.seed, "         \
+    "evaluation.looks_done, "                                                                                     \
     "evaluation.created_at, evaluation.started_at, evaluation.finished_at, evaluation.spec_file, "                \
     "evaluation.spec_text, "                                                                                      \
     "evaluation.plan_text, evaluation.experiment_json "                                                           \
     "FROM evaluation JOIN experiment ON experiment.id = evaluation.experiment_id "
 
 void read_evaluation(const Statement& s, EvaluationRow& row) {
-    s.read(row.id, row.uid, row.experiment, row.question, row.status, row.detail, row.verdict, row.spec_hash,
+    s.read(row.id, row.uid, row.experiment, row.question, row.status, row.detail, row.fault, row.verdict, row.spec_hash,
            row.plan_hash, row.seed, row.looks_done, row.created_at, row.started_at, row.finished_at, row.spec_file,
            row.spec_text, row.plan_text, row.experiment_json);
 }
@@ -51,12 +52,17 @@ Result<EvaluationRow> none_of_that_name(Database& database, const std::string& n
     if (!known) return pass(known);
     if (known->empty()) return fail(Fault::not_found, "no evaluation '{}': there is none yet", name);
     auto near = suggest(name, *known);
-    if (near.empty() && name.size() >= least_prefix) {
+    if (near.empty()) {
         auto uids =
             database.statement("list evaluations", "SELECT uid FROM evaluation ORDER BY created_at DESC LIMIT 1000");
         const auto all = texts(uids);
         if (!all) return pass(all);
-        near = suggest(upper(name), *all);
+        const auto begins = [&](const std::string& uid) { return uid.starts_with(upper(name)); };
+        if (name.size() < least_prefix && std::any_of(all->begin(), all->end(), begins))
+            return fail(
+                Fault::not_found,
+                "no evaluation '{}': the beginning of a uid needs four characters or more; `kab list` shows all", name);
+        if (name.size() >= least_prefix) near = suggest(upper(name), *all);
     }
     if (near.empty()) return fail(Fault::not_found, "no evaluation '{}'; `kab list` shows all", name);
     return fail(Fault::not_found, "no evaluation '{}'; did you mean '{}'? `kab list` shows all", name, near);
@@ -107,12 +113,12 @@ Status read_blocks(Database& database, EvaluationTree& tree) {
     auto attempts = database.statement(
         "read the attempts",
         "SELECT attempt.id, attempt.boot_id, attempt.number, attempt.uid, attempt.status, attempt.outcome, "
-        "attempt.detail, host.name, attempt.lost, attempt.dispatched_at, attempt.finished_at "
+        "attempt.detail, host.name, attempt.accel, attempt.lost, attempt.dispatched_at, attempt.finished_at "
         "FROM attempt JOIN boot ON boot.id = attempt.boot_id JOIN block ON block.id = boot.block_id "
         "JOIN host ON host.id = attempt.host_id WHERE block.evaluation_id = ? "
         "ORDER BY block.number, block.repetition, boot.position, attempt.number");
     auto attempt_rows = collect<AttemptRow>(attempts.bind(id), [](const Statement& s, AttemptRow& row) {
-        s.read(row.id, row.boot_id, row.number, row.uid, row.status, row.outcome, row.detail, row.host, row.lost,
+        s.read(row.id, row.boot_id, row.number, row.uid, row.status, row.outcome, row.detail, row.host, row.accel, row.lost,
                row.dispatched_at, row.finished_at);
     });
     if (!attempt_rows) return pass(attempt_rows);
@@ -167,7 +173,8 @@ Result<std::vector<EvaluationRow>> Store::evaluations(int limit) const {
     auto query = impl_->database->statement(
         "list evaluations",
         "SELECT evaluation.id, evaluation.uid, experiment.name, evaluation.question, evaluation.status, "
-        "evaluation.detail, evaluation.verdict, evaluation.spec_hash, evaluation.plan_hash, evaluation.seed, "
+        "evaluation.detail, evaluation.fault, evaluation.verdict, evaluation.spec_hash, evaluation.plan_hash, "
+        "evaluation.seed, "
         "evaluation.looks_done, evaluation.created_at, evaluation.started_at, evaluation.finished_at, '', '', '' "
         "FROM evaluation JOIN experiment ON experiment.id = evaluation.experiment_id "
         "ORDER BY evaluation.created_at DESC, evaluation.id DESC LIMIT ?");

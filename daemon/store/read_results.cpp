@@ -56,15 +56,15 @@ Result<std::optional<KernelRow>> Store::kernel(const std::string& key) const {
 }
 
 Result<std::vector<SampleRow>> Store::samples(const std::string& evaluation_uid) const {
-    auto query =
-        impl_->database->statement("read the samples",
-                                   "SELECT arm, workload, point, metric, unit, better, scale, control, warmup, kind = "
-                                   "'counted', block, iteration, "
-                                   "position, value, reason, enabled_ns, running_ns FROM v_sample WHERE evaluation = ? "
-                                   "ORDER BY block, position, seq, metric");
+    auto query = impl_->database->statement(
+        "read the samples",
+        "SELECT arm, workload, point, metric, unit, better, scale, control, warmup, kind = "
+        "'counted', block, iteration, "
+        "position, seq, value, reason, enabled_ns, running_ns FROM v_sample WHERE evaluation = ? "
+        "ORDER BY block, position, seq, metric");
     return collect<SampleRow>(query.bind(evaluation_uid), [](const Statement& s, SampleRow& row) {
         s.read(row.arm, row.workload, row.point, row.metric, row.unit, row.better, row.scale, row.control, row.warmup,
-               row.counted, row.block, row.iteration, row.position, row.value, row.reason, row.enabled_ns,
+               row.counted, row.block, row.iteration, row.position, row.seq, row.value, row.reason, row.enabled_ns,
                row.running_ns);
     });
 }
@@ -78,7 +78,8 @@ Result<std::vector<ComparisonRow>> Store::comparisons(const std::string& evaluat
         "comparison.p_adjusted, comparison.p_rank, comparison.p_equivalence, comparison.detectable, "
         "comparison.p_sequential, comparison.rank_estimate, comparison.rank_low, comparison.rank_high, "
         "comparison.rank_level, comparison.margin, comparison.spent, comparison.decided_at, comparison.verdict, "
-        "comparison.reason, comparison.sentence FROM comparison JOIN evaluation ON evaluation.id = comparison.evaluation_id "
+        "comparison.reason, comparison.sentence FROM comparison JOIN evaluation ON evaluation.id = "
+        "comparison.evaluation_id "
         "JOIN arm ON arm.id = comparison.arm_id JOIN arm AS against ON against.id = comparison.against_id "
         "WHERE evaluation.uid = ? AND comparison.look = evaluation.looks_done - 1 ORDER BY comparison.id");
     return collect<ComparisonRow>(query.bind(evaluation_uid), [](const Statement& s, ComparisonRow& row) {

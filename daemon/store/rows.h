@@ -40,7 +40,9 @@ struct NewEvaluation {
 
 struct EvaluationRow {
     std::int64_t id = 0;
-    std::string uid, experiment, question, status, detail, verdict;
+    std::string uid, experiment, question, status, detail;
+    std::string fault;  ///< why it failed, as Fault's name; empty when it did not or that is not known
+    std::string verdict;
     std::string spec_file, spec_text, spec_hash, plan_text, plan_hash, experiment_json;
     std::uint64_t seed = 0;
     std::int64_t looks_done = 0;
@@ -82,6 +84,7 @@ struct BootRow {
 struct AttemptRow {
     std::int64_t id = 0, boot_id = 0, number = 0;
     std::string uid, status, outcome, detail, host;
+    std::string accel;  ///< kvm or tcg; empty before the kernel's agent has spoken
     bool lost = false;  ///< ended because the coordinator went away: not counted against the bound
     std::int64_t dispatched_at = 0;
     std::optional<std::int64_t> finished_at;
@@ -129,7 +132,8 @@ struct AttemptEnd {
     std::string outcome, detail;
     bool lost = false;
     std::int64_t setup_ns = 0, hello_ns = 0, work_ns = 0, teardown_ns = 0;
-    std::string console_path;  ///< artifact path relative to the artifacts directory; empty if none
+    std::int64_t false_starts = 0;  ///< emulator started anew before the kernel had done anything
+    std::string console_path;       ///< artifact path relative to the artifacts directory; empty if none
     std::string console_sha256;
     std::int64_t console_bytes = 0;
 };
@@ -143,7 +147,7 @@ struct NewConsoleEvent {
 struct SampleRow {
     std::string arm, workload, point, metric, unit, better, scale;
     bool control = false, warmup = false, counted = false;
-    std::int64_t block = 0, iteration = 0, position = 0;
+    std::int64_t block = 0, iteration = 0, position = 0, seq = 0;
     std::optional<double> value;
     std::string reason;
     std::optional<std::int64_t> enabled_ns, running_ns;

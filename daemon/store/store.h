@@ -81,7 +81,7 @@ class Writer {
   public:
     Status add_evaluation(const NewEvaluation& evaluation, std::int64_t at);  ///< status "queued"; arms "pending"
     Status set_evaluation(const std::string& uid, const std::string& from, const std::string& to,
-                          const std::string& detail, std::int64_t at);
+                          const std::string& detail, std::int64_t at, const std::string& fault = {});
     Status set_verdict(const std::string& uid, const std::string& verdict);
     Status seal_plan(const std::string& uid, const std::string& plan_hash);  ///< once only
     Status set_arm(const std::string& evaluation, const std::string& arm, const std::string& from,

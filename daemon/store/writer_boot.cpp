@@ -211,12 +211,13 @@ Status Writer::finish_attempt(const std::string& uid, const AttemptEnd& end, con
     auto& database = *impl_.database;
     const auto attempt = find_attempt(database, uid);
     if (!attempt) return pass(attempt);
-    auto update = database.statement("finish the attempt",
-                                     "UPDATE attempt SET status = 'finished', outcome = ?, detail = ?, lost = ?, "
-                                     "setup_ns = ?, hello_ns = ?, work_ns = ?, teardown_ns = ?, finished_at = ? "
-                                     "WHERE id = ? AND status = 'dispatched'");
-    update.bind(end.outcome, end.detail, end.lost, end.setup_ns, end.hello_ns, end.work_ns, end.teardown_ns, at,
-                attempt->id);
+    auto update = database.statement(
+        "finish the attempt",
+        "UPDATE attempt SET status = 'finished', outcome = ?, detail = ?, lost = ?, "
+        "setup_ns = ?, hello_ns = ?, work_ns = ?, teardown_ns = ?, false_starts = ?, finished_at = ? "
+        "WHERE id = ? AND status = 'dispatched'");
+    update.bind(end.outcome, end.detail, end.lost, end.setup_ns, end.hello_ns, end.work_ns, end.teardown_ns,
+                end.false_starts, at, attempt->id);
     const auto changed = update.change();
     if (!changed) return pass(changed);
     if (*changed == 0)

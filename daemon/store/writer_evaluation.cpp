@@ -67,16 +67,16 @@ Status Writer::add_evaluation(const NewEvaluation& evaluation, std::int64_t at) 
 }
 
 Status Writer::set_evaluation(const std::string& uid, const std::string& from, const std::string& to,
-                              const std::string& detail, std::int64_t at) {
+                              const std::string& detail, std::int64_t at, const std::string& fault) {
     auto& database = *impl_.database;
     std::optional<std::int64_t> finished;
     if (ended(to)) finished = at;
     auto update = database.statement("set the evaluation's status",
-                                     "UPDATE evaluation SET status = ?3, detail = ?4, finished_at = ?5, "
+                                     "UPDATE evaluation SET status = ?3, detail = ?4, finished_at = ?5, fault = ?7, "
                                      "started_at = CASE WHEN ?3 IN ('building', 'running') THEN "
                                      "coalesce(started_at, ?6) ELSE started_at END "
                                      "WHERE uid = ?1 AND status = ?2");
-    const auto changed = update.bind(uid, from, to, detail, finished, at).change();
+    const auto changed = update.bind(uid, from, to, detail, finished, at, fault).change();
     if (!changed) return pass(changed);
     if (*changed == 0) {
         auto present = database.statement("look up the evaluation", "SELECT status FROM evaluation WHERE uid = ?");

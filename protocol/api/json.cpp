@@ -76,6 +76,7 @@ void fields(A& a, M& m) {
     a.maybe("question", m.question);
     a.maybe("status", m.status);
     a.maybe("detail", m.detail);
+    a.maybe("fault", m.fault);
     a.maybe("verdict", m.verdict);
     a.maybe("looks_done", m.looks_done);
     a.maybe("created_at", m.created_at);

@@ -66,6 +66,7 @@ using Event = std::variant<Transition, Progress>;
 struct Evaluation {
     std::string uid;  ///< required
     std::string experiment, question, status, detail;
+    std::string fault;    ///< why it failed, as the `code` of errors; empty when it did not or that is not known
     std::string verdict;  ///< empty until there is one
     std::int64_t looks_done = 0, created_at = 0;
     std::optional<std::int64_t> started_at, finished_at;

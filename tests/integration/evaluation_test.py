@@ -1,13 +1,15 @@
 """kab as a user has it: real kernels from Debian's source, QEMU, the agent, the store, the report."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import sqlite3
+import subprocess
 import unittest
 
-from kab_env import Kab, alive, small_spec, wait_until
+from kab_env import Kab, alive, descendants_of, small_spec, wait_until
 
 COUNT = (
     "select arm, count(*) from v_sample where evaluation = (select uid from evaluation order by id desc limit 1) "
@@ -121,6 +123,30 @@ class Evaluation(unittest.TestCase):
             )
         out, err = process.communicate(timeout=1500)
         self.assertIn(process.returncode, (0, 1, 4), err)
+        self.planned_counts(iterations=3)
+
+    def test_a_full_disk_stops_it_and_loses_nothing(self):
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", self.kab.make_state()], capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("needs the right to mount")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.kab.state], check=True)
+        spec = self.kab.write("small.yaml", small_spec(iterations=3))
+        process = self.kab.start("run", spec)
+        wait_until(self.guest_is_up, 1200, "a guest has said hello")
+        filler = self.kab.state / "filler"
+        with filler.open("wb") as file, contextlib.suppress(OSError):
+            while True:
+                file.write(b"x" * 4096)
+                file.flush()
+        _, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 3, err)
+        self.assertRegex(err, r"(?m)^kab: .*(disk is full|No space left|disk full)")
+        wait_until(lambda: not descendants_of(self.kab.mark), 30, "nothing is left running")
+        self.assertEqual(self.kab.run("list").returncode, 0, "what is there can be read")
+        filler.unlink()
+        done = self.kab.run("watch", "last")
+        self.assertIn(done.returncode, (0, 1, 4), done.stderr)
         self.planned_counts(iterations=3)
 
     def test_interrupt_cancels_cleans_up_and_exits_130(self):

@@ -97,6 +97,11 @@ class Kab:
         wait_until(lambda: not descendants_of(self.mark), 30, f"everything has ended: {descendants_of(self.mark)}")
         shutil.rmtree(self.directory, ignore_errors=True)
 
+    def make_state(self):
+        """The state directory, made before kab makes it: for a file system of its own."""
+        self.state.mkdir()
+        return self.state
+
     def write(self, name, text):
         path = self.directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

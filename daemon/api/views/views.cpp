@@ -82,6 +82,7 @@ Evaluation view_of(const store::EvaluationRow& row) {
     evaluation.question = row.question;
     evaluation.status = row.status;
     evaluation.detail = row.detail;
+    evaluation.fault = row.fault;
     evaluation.verdict = row.verdict;
     evaluation.looks_done = row.looks_done;
     evaluation.created_at = row.created_at;

@@ -8,6 +8,7 @@
 namespace kab::core {
 
 void Machine::advance() {
+    refuse_without_kvm();
     drop_finished();
     advance_freezing();
     // Ending one evaluation lets the next begin, so go on until nothing moves.
@@ -19,6 +20,15 @@ void Machine::advance() {
         drop_finished();
     }
     drop_finished();
+}
+
+/// What needs KVM is not built on a machine that has none.
+void Machine::refuse_without_kvm() {
+    if (!state_.host_up || state_.no_kvm.empty()) return;
+    for (auto& evaluation : state_.evaluations) {
+        if (evaluation.plan.experiment.host.accel != HostSpec::Accel::kvm || ended(evaluation.status)) continue;
+        end(evaluation, EvaluationStatus::failed, "host.accel is kvm, but " + state_.no_kvm, Fault::infra);
+    }
 }
 
 void Machine::advance_freezing() {
@@ -123,6 +133,7 @@ void Machine::dispatch_next(Evaluation& evaluation) {
 void Machine::finish_block(Evaluation& evaluation) {
     set_block(evaluation, BlockStatus::complete);
     ++evaluation.blocks_complete;
+    stop_failing_arms(evaluation);
 }
 
 void Machine::repeat_block(Evaluation& evaluation, const std::string& why) {

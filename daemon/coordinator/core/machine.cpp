@@ -5,14 +5,10 @@
 #include <cassert>
 
 namespace kab::core {
-namespace {
-
 bool ended(EvaluationStatus status) {
     return status == EvaluationStatus::done || status == EvaluationStatus::failed ||
            status == EvaluationStatus::cancelled;
 }
-
-}  // namespace
 
 void Machine::on(const Submitted& event) {
     state_.evaluations.push_back(event.evaluation);
@@ -44,9 +40,21 @@ void Machine::on(const FreezeFinished& event) {
     if (state_.builder == event.evaluation) state_.builder.clear();
     auto* evaluation = find(event.evaluation);
     if (evaluation == nullptr || evaluation->status != EvaluationStatus::freezing) return;
-    if (!event.ok) return end(*evaluation, EvaluationStatus::failed, event.detail);
+    if (!event.bad.empty()) return freeze_failed(*evaluation, event.bad);
     evaluation->frozen = true;
     set(*evaluation, EvaluationStatus::queued, "inputs frozen");
+}
+
+void Machine::freeze_failed(Evaluation& evaluation, const std::vector<BadArm>& bad) {
+    std::string all;
+    for (const auto& [arm, error] : bad) {
+        const auto& name = evaluation.plan.experiment.arms[static_cast<std::size_t>(arm)].name;
+        all += fmt::format("{}arm {}: {}", all.empty() ? "" : "; ", name, error.text());
+        for (std::size_t i = 0; i < evaluation.arms.size(); ++i)
+            if (evaluation.plan.arms[i].kernel_of == arm)
+                set(evaluation, static_cast<int>(i), ArmStatus::failed, error.text());
+    }
+    end(evaluation, EvaluationStatus::failed, all, bad.front().error.fault);
 }
 
 void Machine::on(const BuildFinished& event) {
@@ -58,8 +66,9 @@ void Machine::on(const BuildFinished& event) {
     // The control arm boots the same kernel: what holds for one holds for the other.
     for (std::size_t i = 0; i < arms.size(); ++i)
         if (arms[i].kernel_of == kernel)
-            set(*evaluation, static_cast<int>(i), event.ok ? ArmStatus::ready : ArmStatus::failed, event.detail);
-    check_comparable(*evaluation);
+            set(*evaluation, static_cast<int>(i), event.status ? ArmStatus::ready : ArmStatus::failed,
+                event.status ? "" : event.status.error().text());
+    check_comparable(*evaluation, event.status ? std::optional<Fault>() : event.status.error().fault);
 }
 
 void Machine::on(const AttemptFinished& event) {
@@ -69,12 +78,13 @@ void Machine::on(const AttemptFinished& event) {
     if (find_attempt(event.attempt, evaluation, boot)) attempt_ended(*evaluation, *boot, event, false);
 }
 
-void Machine::on(const HostUp&) {
+void Machine::on(const HostUp& event) {
     if (!state_.host_up && state_.host_lost_at > WallTime()) {
         for (auto& evaluation : state_.evaluations)
             if (evaluation.block) evaluation.block->started += now_ - state_.host_lost_at;
     }
     state_.host_up = true;
+    state_.no_kvm = event.no_kvm;
 }
 
 void Machine::on(const HostLost& event) {
@@ -90,7 +100,7 @@ void Machine::on(const LookFinished& event) {
     if (evaluation == nullptr || !evaluation->analysing) return;
     evaluation->analysing = false;
     if (evaluation->status != EvaluationStatus::running) return;
-    if (!event.ok) return end(*evaluation, EvaluationStatus::failed, event.detail);
+    if (!event.ok) return end(*evaluation, EvaluationStatus::failed, event.detail, Fault::internal);
     ++evaluation->looks_done;
     const bool cap = evaluation->looks_done >= static_cast<int>(evaluation->plan.looks.size());
     if (!event.decided && !cap) return;
@@ -117,7 +127,8 @@ void Machine::on(const Tick&) {
         if (evaluation.started && now_ >= *evaluation.started + limits.evaluation) {
             end(evaluation, EvaluationStatus::failed,
                 fmt::format("limits.evaluation was reached after {} blocks{}", evaluation.blocks_complete,
-                            state_.host_up ? "" : "; there is no host: " + state_.host_trouble));
+                            state_.host_up ? "" : "; there is no host: " + state_.host_trouble),
+                Fault::timeout);
         } else if (evaluation.block && evaluation.block->status == BlockStatus::running &&
                    evaluation.block->dispatched && state_.host_up && now_ >= evaluation.block->started + limits.block) {
             repeat_block(evaluation, "interrupted: limits.block was reached");
@@ -149,7 +160,8 @@ void Machine::attempt_ended(Evaluation& evaluation, Boot& boot, const AttemptFin
             set(boot, BootStatus::done, to_string(event.outcome), event.detail);
             end(evaluation, EvaluationStatus::failed,
                 fmt::format("{} attempts at one boot failed for want of infrastructure; the last: {}",
-                            lost ? boot.lost : boot.infra_errors, event.detail));
+                            lost ? boot.lost : boot.infra_errors, event.detail),
+                Fault::infra);
             break;
         case msg::Outcome::boot_failure:
         case msg::Outcome::kernel_crash:
@@ -161,18 +173,22 @@ void Machine::attempt_ended(Evaluation& evaluation, Boot& boot, const AttemptFin
 void Machine::boot_failed(Evaluation& evaluation, Boot& boot, const AttemptFinished& event) {
     set(boot, BootStatus::done, to_string(event.outcome), event.detail);
     auto& arm = evaluation.arms[static_cast<std::size_t>(boot.arm)];
-    if (++arm.failures_in_a_row < max_failures_in_a_row || arm.status != ArmStatus::ready) return;
-    stop_arm(evaluation, boot.arm,
-             fmt::format("{} boots in a row failed; the last: {}: {}", arm.failures_in_a_row, to_string(event.outcome),
-                         event.detail));
+    ++arm.failures_in_a_row;
+    arm.last_failure = fmt::format("{}: {}", to_string(event.outcome), event.detail);
 }
 
-void Machine::stop_arm(Evaluation& evaluation, int arm, const std::string& detail) {
-    set(evaluation, arm, ArmStatus::stopped, detail);
-    // Its pending boot of this block will not come either.
-    for (auto& boot : evaluation.block->boots)
-        if (boot.arm == arm && boot.status == BootStatus::pending) set(boot, BootStatus::done, "cancelled", detail);
-    check_comparable(evaluation);
+/// Only between blocks, when every arm has had the same chances: else the order of boots would decide which of
+/// several failing arms is stopped first, and which is called the worse.
+void Machine::stop_failing_arms(Evaluation& evaluation) {
+    bool stopped = false;
+    for (std::size_t i = 0; i < evaluation.arms.size(); ++i) {
+        auto& arm = evaluation.arms[i];
+        if (arm.failures_in_a_row < max_failures_in_a_row || arm.status != ArmStatus::ready) continue;
+        stopped = true;
+        set(evaluation, static_cast<int>(i), ArmStatus::stopped,
+            fmt::format("{} boots in a row failed; the last: {}", arm.failures_in_a_row, arm.last_failure));
+    }
+    if (stopped) check_comparable(evaluation);
 }
 
 namespace {
@@ -193,16 +209,22 @@ bool usable(ArmStatus status) {
 /// A treatment was stopped for failing where its baseline does not.
 bool Machine::keeps_failing(const Evaluation& evaluation) const {
     const auto& arms = evaluation.plan.arms;
+    const auto sound = [&](const std::string& name) {
+        for (std::size_t i = 0; i < arms.size(); ++i)
+            if (arms[i].name == name)
+                return evaluation.arms[i].status == ArmStatus::ready && evaluation.arms[i].failures_in_a_row == 0;
+        return false;
+    };
     for (std::size_t i = 0; i < arms.size(); ++i) {
         const bool treatment = !arms[i].control && !arms[i].against.empty();
         if (treatment && evaluation.arms[i].status == ArmStatus::stopped &&
-            status_of(evaluation, arms[i].against) == ArmStatus::ready)
+            sound(arms[i].against))
             return true;
     }
     return false;
 }
 
-void Machine::check_comparable(Evaluation& evaluation) {
+void Machine::check_comparable(Evaluation& evaluation, std::optional<Fault> fault) {
     const auto& arms = evaluation.plan.arms;
     std::string names;
     for (std::size_t i = 0; i < arms.size(); ++i) {
@@ -215,10 +237,11 @@ void Machine::check_comparable(Evaluation& evaluation) {
     const bool answer = keeps_failing(evaluation);
     if (answer) out_.transitions.emplace_back(SetVerdict{evaluation.uid, "regressed"});
     end(evaluation, answer ? EvaluationStatus::done : EvaluationStatus::failed,
-        "nothing is left to compare; stopped or failed: " + names);
+        "nothing is left to compare; stopped or failed: " + names, answer ? std::nullopt : fault);
 }
 
-void Machine::end(Evaluation& evaluation, EvaluationStatus status, const std::string& detail) {
+void Machine::end(Evaluation& evaluation, EvaluationStatus status, const std::string& detail,
+                  std::optional<Fault> fault) {
     if (evaluation.block && evaluation.block->status == BlockStatus::running) {
         set_block(evaluation, BlockStatus::excluded, detail);
         for (auto& boot : evaluation.block->boots) {
@@ -227,7 +250,7 @@ void Machine::end(Evaluation& evaluation, EvaluationStatus status, const std::st
         }
     }
     if (state_.builder == evaluation.uid) command(StopBuilder{});
-    set(evaluation, status, detail);
+    set(evaluation, status, detail, fault);
 }
 
 Evaluation* Machine::find(const std::string& uid) {
@@ -250,8 +273,8 @@ bool Machine::find_attempt(const std::string& attempt, Evaluation*& evaluation, 
     return false;
 }
 
-void Machine::set(Evaluation& evaluation, EvaluationStatus to, const std::string& detail) {
-    out_.transitions.emplace_back(SetEvaluation{evaluation.uid, evaluation.status, to, detail});
+void Machine::set(Evaluation& evaluation, EvaluationStatus to, const std::string& detail, std::optional<Fault> fault) {
+    out_.transitions.emplace_back(SetEvaluation{evaluation.uid, evaluation.status, to, detail, fault});
     evaluation.status = to;
 }
 

@@ -4,6 +4,8 @@
 
 namespace kab::core {
 
+bool ended(EvaluationStatus status);
+
 class Machine {
   public:
     Machine(State& state, WallTime now, const std::function<std::string()>& new_uid)
@@ -37,15 +39,19 @@ class Machine {
     void repeat_block(Evaluation& evaluation, const std::string& why);
     void boot_failed(Evaluation& evaluation, Boot& boot, const AttemptFinished& event);
     void attempt_ended(Evaluation& evaluation, Boot& boot, const AttemptFinished& event, bool lost);
-    void stop_arm(Evaluation& evaluation, int arm, const std::string& detail);
+    void stop_failing_arms(Evaluation& evaluation);
     bool keeps_failing(const Evaluation& evaluation) const;
-    void check_comparable(Evaluation& evaluation);
-    void end(Evaluation& evaluation, EvaluationStatus status, const std::string& detail);
+    void check_comparable(Evaluation& evaluation, std::optional<Fault> fault = {});
+    void freeze_failed(Evaluation& evaluation, const std::vector<BadArm>& bad);
+    void refuse_without_kvm();
+    void end(Evaluation& evaluation, EvaluationStatus status, const std::string& detail,
+             std::optional<Fault> fault = {});
 
     // small things
     Evaluation* find(const std::string& uid);
     bool find_attempt(const std::string& attempt, Evaluation*& evaluation, Boot*& boot);
-    void set(Evaluation& evaluation, EvaluationStatus to, const std::string& detail = {});
+    void set(Evaluation& evaluation, EvaluationStatus to, const std::string& detail = {},
+             std::optional<Fault> fault = {});
     void set(Evaluation& evaluation, int arm, ArmStatus to, const std::string& detail = {});
     void set(Boot& boot, BootStatus to, const std::string& outcome = {}, const std::string& detail = {});
     void set_block(Evaluation& evaluation, BlockStatus to, const std::string& detail = {});

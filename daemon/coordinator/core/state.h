@@ -15,7 +15,8 @@ inline constexpr int max_infra_errors = 6;
 /// Times one boot may be lost with its coordinator (a crash loop of ours must end, too).
 inline constexpr int max_lost = 25;
 /// Boots of one arm that may end in a kernel fault one after the other before the arm is stopped.
-inline constexpr int max_failures_in_a_row = 3;
+/// Four: the least at which Fisher's exact test tells them from a baseline that never failed (p = 2/70).
+inline constexpr int max_failures_in_a_row = 4;
 /// Times one block may be booted whole before the evaluation fails.
 inline constexpr int max_repetitions = 3;
 
@@ -31,6 +32,7 @@ const char* to_string(BootStatus status);
 struct Arm {
     ArmStatus status = ArmStatus::pending;
     int failures_in_a_row = 0;
+    std::string last_failure;
 };
 
 struct Boot {
@@ -72,6 +74,7 @@ struct State {
     bool host_up = false;
     WallTime host_lost_at;
     std::string host_trouble;  ///< why the host was lost last
+    std::string no_kvm;        ///< why the host has no KVM; empty when it has
     std::string host_attempt;  ///< what the host is busy with; empty when free
     std::string builder;       ///< uid of the evaluation that kab-build works for; empty when free
 };

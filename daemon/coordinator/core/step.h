@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/result.h"
 #include "daemon/coordinator/core/state.h"
 
 namespace kab::core {
@@ -21,23 +22,28 @@ struct Submitted {
 };
 /// The first event of a life: attempts left open by the previous one are lost.
 struct Restarted {};
+/// An arm of the experiment that cannot be frozen.
+struct BadArm {
+    int arm = 0;  ///< index into the experiment's arms
+    Error error;
+};
 struct FreezeFinished {
     std::string evaluation;
-    bool ok = false;
-    std::string detail;  ///< the error
+    std::vector<BadArm> bad;  ///< empty: all is frozen
 };
 struct BuildFinished {
     std::string evaluation;
     int arm = 0;
-    bool ok = false;
-    std::string detail;
+    Status status;
 };
 struct AttemptFinished {
     std::string attempt;
     msg::Outcome outcome = msg::Outcome::infra_error;
     std::string detail;
 };
-struct HostUp {};
+struct HostUp {
+    std::string no_kvm;  ///< why the host has no KVM; empty when it has
+};
 struct HostLost {
     std::string detail;
 };
@@ -66,6 +72,7 @@ struct SetEvaluation {
     std::string evaluation;
     EvaluationStatus from, to;
     std::string detail;
+    std::optional<Fault> fault;  ///< why it failed, where that is known
 };
 /// A verdict that no look gave: of a treatment that could not be measured because it keeps failing.
 struct SetVerdict {

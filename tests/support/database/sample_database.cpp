@@ -204,6 +204,7 @@ class Filler {
         must(writer_.add_block(evaluation_, number, repetition, tick()));
         for (int i = 0; i < 4; ++i) {
             const auto& arm = figures[(i + number) % 4];
+            if (options_.stopped && arm.name == options_.crashing_arm && number > 3) continue;
             const auto boot = uid();
             must(writer_.add_boot(evaluation_, number, repetition, arm.name, i + 1, boot, tick()));
             if (end == "excluded" && i >= 2) {
@@ -238,7 +239,7 @@ class Filler {
         const auto attempt = uid();
         must(writer_.add_attempt(boot, attempt, ++tries, "local", tick()));
         must(writer_.set_attempt_hello(attempt, hello()));
-        const bool crash = arm.name == options_.crashing_arm && (number == 2 || number == 4);
+        const bool crash = arm.name == options_.crashing_arm && (options_.stopped || number == 2 || number == 4);
         runs(attempt, arm, crash);
         store::AttemptEnd end;
         end.outcome = crash ? "kernel-crash" : "ok";
@@ -247,6 +248,7 @@ class Filler {
         end.hello_ns = 1100000000 + number * 1000000;
         end.work_ns = 38 * second;
         end.teardown_ns = 22000000;
+        end.false_starts = 1;
         end.console_path = "consoles/" + attempt + ".log";
         end.console_sha256 = std::string(64, 'e');
         end.console_bytes = 18234;
@@ -257,6 +259,9 @@ class Filler {
         must(writer_.finish_attempt(attempt, end, events, tick()));
         if (!crash) must(writer_.accept_attempt(boot, attempt));
         must(writer_.set_boot(boot, "running", "done", end.outcome, end.detail, tick()));
+        if (crash && options_.stopped && number == 3)
+            must(writer_.set_arm(evaluation_, arm.name, "ready", "stopped",
+                                 "3 boots in a row failed; the last: kernel-crash: " + end.detail, tick()));
     }
 
     store::AttemptHello hello() const {
@@ -353,7 +358,7 @@ class Filler {
             }
         }
         must(writer_.add_comparisons(evaluation_, 0, rows));
-        must(writer_.set_verdict(evaluation_, "improved"));
+        must(writer_.set_verdict(evaluation_, options_.stopped ? "regressed" : "improved"));
     }
 
     Writer& writer_;

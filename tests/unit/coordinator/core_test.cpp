@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "daemon/coordinator/core/step.h"
 
@@ -17,7 +18,7 @@ Experiment two_arms() {
     workload.with = {{"children", 10}, {"concurrency", 0}};
     experiment.workloads = {workload};
     experiment.decide.primary = "ipcns-exit/elapsed";
-    experiment.decide.looks = {2, 4};
+    experiment.decide.looks = {2, 6};
     return experiment;
 }
 
@@ -67,9 +68,9 @@ class CoreTest : public testing::Test {
     Step start(const std::string& uid, const Experiment& experiment = two_arms()) {
         send(HostUp{});
         send(Submitted{make(uid, experiment)});
-        auto out = send(FreezeFinished{uid, true, {}});
+        auto out = send(FreezeFinished{uid, {}});
         for (const auto* build = only<Build>(out); build != nullptr; build = only<Build>(out))
-            out = send(BuildFinished{uid, build->arm, true, {}});
+            out = send(BuildFinished{uid, build->arm, {}});
         return out;
     }
 
@@ -84,7 +85,7 @@ TEST_F(CoreTest, FreezesAtOnceThenBuildsEveryArmBeforeTheFirstBoot) {
     auto out = send(Submitted{make("E")});
     ASSERT_NE(only<Freeze>(out), nullptr);
     EXPECT_EQ(only<Build>(out), nullptr);
-    out = send(FreezeFinished{"E", true, {}});
+    out = send(FreezeFinished{"E", {}});
     // A' boots the baseline's kernel: two builds for three arms.
     ASSERT_EQ(state_.evaluations.front().plan.arms.size(), 3U);
     for (std::size_t i = 0; i < 2; ++i) {
@@ -92,7 +93,7 @@ TEST_F(CoreTest, FreezesAtOnceThenBuildsEveryArmBeforeTheFirstBoot) {
         ASSERT_NE(build, nullptr);
         EXPECT_EQ(build->arm, static_cast<int>(i));
         EXPECT_EQ(only<Dispatch>(out), nullptr);
-        out = send(BuildFinished{"E", build->arm, true, {}});
+        out = send(BuildFinished{"E", build->arm, {}});
     }
     EXPECT_NE(only<Dispatch>(out), nullptr);
 }
@@ -191,6 +192,26 @@ TEST_F(CoreTest, StopsAnArmWhoseBootsKeepFailingAndSaysSo) {
     EXPECT_EQ(arms.back().to, ArmStatus::stopped);
 }
 
+TEST_F(CoreTest, ArmsThatAllFailAreNoAnswerWhateverTheOrderOfTheirBoots) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        state_ = {};
+        transitions_.clear();
+        send(HostUp{});
+        auto evaluation = make("E");
+        evaluation.plan.seed = seed;
+        send(Submitted{evaluation});
+        auto out = send(FreezeFinished{"E", {}});
+        for (const auto* build = only<Build>(out); build != nullptr; build = only<Build>(out))
+            out = send(BuildFinished{"E", build->arm, {}});
+        for (const auto* boot = only<Dispatch>(out); boot != nullptr; boot = only<Dispatch>(out)) {
+            out = send(AttemptFinished{boot->attempt, msg::Outcome::boot_failure, "no init"});
+            if (only<Analyse>(out) != nullptr) out = send(LookFinished{"E", true, false, {}});
+        }
+        EXPECT_EQ(last_status("E"), EvaluationStatus::failed) << seed;
+        EXPECT_TRUE(all<SetVerdict>().empty()) << seed;
+    }
+}
+
 TEST_F(CoreTest, ABaselineWhoseBootsKeepFailingIsNoAnswer) {
     auto out = start("E");
     for (const auto* boot = only<Dispatch>(out); boot != nullptr; boot = only<Dispatch>(out)) {
@@ -204,18 +225,48 @@ TEST_F(CoreTest, ABaselineWhoseBootsKeepFailingIsNoAnswer) {
 TEST_F(CoreTest, AFailedBuildEndsTheEvaluationWhenNothingIsLeftToCompare) {
     send(HostUp{});
     send(Submitted{make("E")});
-    auto out = send(FreezeFinished{"E", true, {}});
+    auto out = send(FreezeFinished{"E", {}});
     for (const auto* build = only<Build>(out); build != nullptr; build = only<Build>(out))
-        out = send(BuildFinished{"E", build->arm, build->arm != 1, "ipc/namespace.c:3: error"});
+        out = send(BuildFinished{"E", build->arm,
+                                 build->arm != 1 ? Status() : Status(fail(Fault::build, "ipc/namespace.c:3: error"))});
     EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
+    EXPECT_EQ(all<SetEvaluation>().back().fault, Fault::build);
+    EXPECT_EQ(all<SetArm>().back().detail, "ipc/namespace.c:3: error");
     EXPECT_EQ(only<Dispatch>(out), nullptr);
 }
 
 TEST_F(CoreTest, AFailedFreezeEndsTheEvaluationWithItsReason) {
     send(Submitted{make("E")});
-    send(FreezeFinished{"E", false, "patch does not apply"});
+    send(FreezeFinished{
+        "E", {{0, {Fault::spec, "no commit 'v9'", "/src/linux"}}, {1, {Fault::spec, "no patch", "a.patch"}}}});
     EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
-    EXPECT_EQ(all<SetEvaluation>().back().detail, "patch does not apply");
+    EXPECT_EQ(all<SetEvaluation>().back().detail,
+              "arm base: /src/linux: no commit 'v9'; arm patched: a.patch: no patch");
+    EXPECT_EQ(all<SetEvaluation>().back().fault, Fault::spec);
+    std::map<std::string, std::string> arms;
+    for (const auto& set : all<SetArm>()) {
+        EXPECT_EQ(set.to, ArmStatus::failed);
+        arms[set.arm] = set.detail;
+    }
+    // The control is the baseline's kernel.
+    const std::string first = "/src/linux: no commit 'v9'";
+    EXPECT_EQ(arms,
+              (std::map<std::string, std::string>{{"base", first}, {"patched", "a.patch: no patch"}, {"A'", first}}));
+}
+
+TEST_F(CoreTest, WhatNeedsKvmIsNotBuiltOnAMachineWithoutIt) {
+    auto experiment = two_arms();
+    experiment.host.accel = HostSpec::Accel::kvm;
+    send(Submitted{make("E", experiment)});
+    const auto out = send(HostUp{"/dev/kvm: No such file"});
+    EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
+    EXPECT_EQ(all<SetEvaluation>().back().detail, "host.accel is kvm, but /dev/kvm: No such file");
+    EXPECT_NE(only<StopBuilder>(out), nullptr) << "it was being frozen";
+    send(FreezeFinished{"E", {}});
+    send(Submitted{make("F", experiment)});
+    EXPECT_EQ(last_status("F"), EvaluationStatus::failed);
+    send(Submitted{make("G")});  // leaves the choice to the host
+    EXPECT_EQ(last_status("G"), EvaluationStatus::freezing);
 }
 
 TEST_F(CoreTest, CancelStopsTheBootAndForgetsTheEvaluationOnlyWhenTheHostLetGo) {
@@ -247,7 +298,7 @@ TEST_F(CoreTest, ABlockOverItsLimitIsBootedAgainWholeUnderTheSameNumber) {
 TEST_F(CoreTest, OnlyOneEvaluationBootsAtATime) {
     auto out = start("E");
     send(Submitted{make("F")});
-    const auto second = send(FreezeFinished{"F", true, {}});
+    const auto second = send(FreezeFinished{"F", {}});
     EXPECT_EQ(only<Build>(second), nullptr);
     out = send(CancelRequested{"E"});
     EXPECT_NE(only<Build>(out), nullptr);
