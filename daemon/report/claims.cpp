@@ -1,139 +1,272 @@
 // The first sentences of a report.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "daemon/report/compose.h"
 #include "daemon/report/figures.h"
+#include "daemon/report/levels.h"
 
 namespace kab::report {
 namespace {
 
-std::string metric_name(const stats::Comparison& comparison, const ReportInput& report) {
+constexpr std::size_t most_named = 3;
+/// More blocks than this many times those at hand are no advice.
+constexpr int most_more = 10;
+
+class Claims {
+  public:
+    explicit Claims(const ReportInput& report) : report_(report), levels_(report) {}
+    std::vector<std::string> all();
+
+  private:
+    void faults();
+    void stopped(std::size_t arm);
+    std::string failed_boots(const stats::ArmFailure& failure) const;
+    void nothing_measured();
+    void verdicts();
+    void closing();
+    void say(std::string sentence) { sentences_.push_back(std::move(sentence)); }
+
+    std::string judged(const stats::Comparison& primary);
+    std::string same_code(const stats::Comparison& primary);
+    std::string price(const stats::Comparison& primary);
+    std::string facts(const stats::Comparison& comparison);
+    std::string named(const std::vector<int>& which);
+    std::string metric_name(const stats::Comparison& comparison) const;
+    std::string margin_text(const stats::Comparison& comparison) const;
+    std::string control_covers(const stats::Comparison& primary) const;
+    const std::string& arm(int index) const { return report_.input.arms[static_cast<std::size_t>(index)].name; }
+
+    const ReportInput& report_;
+    Levels levels_;
+    std::vector<std::string> sentences_;
+    bool geometric_ = false;  ///< a before and after was named that is a geometric mean
+};
+
+std::string Claims::metric_name(const stats::Comparison& comparison) const {
     std::string name = comparison.workload + "/" + comparison.metric;
     if (comparison.series < 0) return name + " (mean over the sweep)";
-    const auto& point = series_of(report, comparison).point;
+    const auto& point = series_of(report_, comparison).point;
     return point.empty() ? name : name + " at " + point;
 }
 
-/// "1.202 s -> 0.951 s, " when there is one series to show.
-std::string from_to(const ReportInput& report, const stats::Comparison& comparison) {
-    if (comparison.series < 0) return "";
-    const auto* before = find_summary(report, comparison.against, comparison.series);
-    const auto* after = find_summary(report, comparison.arm, comparison.series);
-    if (!before || !after) return "";
-    const auto& unit = series_of(report, comparison).unit;
-    return fmt::format("{} -> {}, ", unbroken(quantity(before->mean, unit)), unbroken(quantity(after->mean, unit)));
+/// "1.202 s -> 0.951 s, ratio 0.808 (95% interval ...)"
+std::string Claims::facts(const stats::Comparison& comparison) {
+    const auto level = levels_.of(comparison);
+    if (!level) return evidence(report_, comparison);
+    const auto& series = series_of(report_, comparison);
+    geometric_ |= series.scale == Scale::log;
+    return fmt::format("{} -> {}, {}", unbroken(quantity(level->before, series.unit)),
+                       unbroken(quantity(level->after, series.unit)), evidence(report_, comparison));
 }
 
-std::string margin_text(const ReportInput& report, const stats::Comparison& comparison) {
-    const auto& series = series_of(report, comparison);
+std::string Claims::margin_text(const stats::Comparison& comparison) const {
+    const auto& series = series_of(report_, comparison);
     if (series.scale == Scale::log) return fmt::format("{:.4g}%", 100 * comparison.margin);
     return quantity(comparison.margin, series.unit);
 }
 
-constexpr std::size_t most_named = 3;
-
 /// The comparisons as text, the first ones in full; more of them are only counted.
-std::string named(const ReportInput& report, std::vector<int> which) {
-    // Declared order: a workload's own metrics, then CPU time, then the counters.
-    std::sort(which.begin(), which.end());
-    which.erase(std::unique(which.begin(), which.end()), which.end());
+std::string Claims::named(const std::vector<int>& which) {
     std::string all;
     for (std::size_t i = 0; i < std::min(which.size(), most_named); ++i) {
-        const auto& comparison = report.output.comparisons[static_cast<std::size_t>(which[i])];
-        all += (i == 0 ? "" : "; ") + metric_name(comparison, report) + " " + from_to(report, comparison) +
-               evidence(report, comparison);
+        const auto& comparison = report_.output.comparisons[static_cast<std::size_t>(which[i])];
+        all += (i == 0 ? "" : "; ") + metric_name(comparison) + " " + facts(comparison);
     }
     if (which.size() > most_named) all += fmt::format("; and {} more, see below", which.size() - most_named);
     return all;
 }
 
-/// What got worse beside the primary, or better beside a primary that got worse.
-std::string price(const ReportInput& report, const stats::Comparison& primary) {
-    const auto own = static_cast<int>(&primary - report.output.comparisons.data());
-    std::vector<int> worse, better;
-    for (const auto& trade : report.output.trades) {
-        if (trade.arm != primary.arm) continue;
-        if (trade.worse_comparison != own) worse.push_back(trade.worse_comparison);
-        if (trade.better_comparison != own) better.push_back(trade.better_comparison);
+/// What became worse or better beside the primary; empty where nothing has been judged yet.
+std::string Claims::price(const stats::Comparison& primary) {
+    using stats::Verdict;
+    if (report_.look < 0 && !report_.output.decided) return "";
+    const auto& all = report_.output.comparisons;
+    // The points of a sweep stand behind its mean.
+    const auto swept = [&](const stats::Comparison& c) {
+        return std::any_of(all.begin(), all.end(), [&](const stats::Comparison& mean) {
+            return mean.series < 0 && mean.arm == c.arm && mean.workload == c.workload && mean.metric == c.metric;
+        });
+    };
+    std::vector<int> worse, better, slightly;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto& c = all[i];
+        if (&c == &primary || c.arm != primary.arm || c.control || (c.series >= 0 && swept(c))) continue;
+        if (c.verdict == Verdict::improved && c.material) better.push_back(static_cast<int>(i));
+        if (c.verdict == Verdict::regressed) (c.material ? worse : slightly).push_back(static_cast<int>(i));
     }
-    if (primary.verdict == stats::Verdict::regressed)
-        return better.empty() ? " No other declared metric became better by more than the margin."
-                              : " Against that it gains: " + named(report, better) + ". A trade.";
-    if (worse.empty()) return " No other declared metric became worse by more than the margin.";
-    return " The price: " + named(report, worse) + ". A trade, not a win.";
+    std::string slight;
+    if (!slightly.empty()) slight = " Worse, too, though perhaps by less than the margin: " + named(slightly) + ".";
+    if (primary.verdict == Verdict::regressed) {
+        std::string text =
+            better.empty() ? " No other metric was shown to be better."
+                           : " Against that it gains: " + named(better) + "." + (primary.material ? " A trade." : "");
+        if (!worse.empty()) text += " Worse as well: " + named(worse) + ".";
+        return text + slight;
+    }
+    if (worse.empty()) return slight.empty() ? " No other metric was shown to be worse." : slight;
+    if (primary.verdict == Verdict::improved)
+        return " The price: " + named(worse) + "." + (primary.material ? " A trade, not a win." : "") + slight;
+    std::string text = " Shown to be worse: " + named(worse) + ".";
+    if (!better.empty()) text += " Shown to be better: " + named(better) + ". A trade, not a win.";
+    return text + slight;
 }
 
-std::string judged(const ReportInput& report, const stats::Comparison& primary) {
-    const auto& arms = report.input.arms;
-    const std::string metric = metric_name(primary, report);
-    const std::string facts = from_to(report, primary) + evidence(report, primary);
-    const std::string lead = fmt::format("{} against {}: ", arms[static_cast<std::size_t>(primary.arm)].name,
-                                         arms[static_cast<std::size_t>(primary.against)].name);
-    const std::string margin = margin_text(report, primary);
+/// A warning when the noise that the control shows, or does not exclude, is as large as the effect claimed.
+std::string Claims::control_covers(const stats::Comparison& primary) const {
+    const bool log = series_of(report_, primary).scale == Scale::log;
+    const auto size = [&](double value) { return std::abs(log ? std::log(value) : value); };
+    for (const auto& control : report_.output.comparisons) {
+        if (!control.control || !control.estimate || control.series != primary.series ||
+            control.workload != primary.workload || control.metric != primary.metric)
+            continue;
+        const auto& e = *control.estimate;
+        if (std::max({size(e.value), size(e.low), size(e.high)}) < size(primary.estimate->value)) continue;
+        return fmt::format(
+            " Caution: the control {}, the same kernel as {}, came out at {}, which does not rule out "
+            "noise of this size.",
+            arm(control.arm), arm(control.against), evidence(report_, control));
+    }
+    return "";
+}
+
+std::string Claims::same_code(const stats::Comparison& primary) {
+    return fmt::format(
+        "{} and {} are the same machine code, booted in the same way: whatever they differ by is "
+        "noise, and no verdict is given. {}: {}.",
+        arm(primary.arm), arm(primary.against), metric_name(primary), facts(primary));
+}
+
+std::string Claims::judged(const stats::Comparison& primary) {
+    if (primary.same_code) return same_code(primary);
+    const std::string lead = arm(primary.arm) + " against " + arm(primary.against) + ": ";
+    const std::string metric = metric_name(primary), figures = facts(primary), margin = margin_text(primary);
     const std::string fragile = primary.fragile ? " Fragile: the rank test does not agree." : "";
     switch (primary.verdict) {
         case stats::Verdict::improved:
-        case stats::Verdict::regressed:
-            return fmt::format("{}{} {}, {}: {}.{}{}", lead, metric, stats::to_string(primary.verdict),
-                               primary.material ? fmt::format("by more than the margin of {}", margin)
-                                                : fmt::format("though perhaps by less than the margin of {}", margin),
-                               facts, fragile, price(report, primary));
-        case stats::Verdict::equivalent:
-            return fmt::format("{}{} is equivalent within {}: {}.{}{}", lead, metric, margin, facts, fragile,
-                               price(report, primary));
-        case stats::Verdict::inconclusive: {
-            const std::string more =
-                report.output.more_blocks
-                    ? fmt::format(" About {} more blocks would likely settle it.", *report.output.more_blocks)
-                    : "";
-            return fmt::format("{}cannot tell for {}: {}; neither a difference nor equivalence within {} is shown.{}",
-                               lead, metric, facts, margin, more);
+        case stats::Verdict::regressed: {
+            std::string size;
+            if (primary.margin > 0)
+                size = primary.material ? ", by more than the margin of " + margin
+                                        : ", though perhaps by less than the margin of " + margin;
+            return fmt::format("{}{} {}{}: {}.{}{}{}", lead, metric, stats::to_string(primary.verdict), size, figures,
+                               fragile, primary.estimate ? control_covers(primary) : "", price(primary));
         }
-        case stats::Verdict::pending: return fmt::format("{}no verdict yet for {}: {}.", lead, metric, facts);
+        case stats::Verdict::equivalent:
+            return fmt::format("{}{} is equivalent within {}: {}.{}{}", lead, metric, margin, figures, fragile,
+                               price(primary));
+        case stats::Verdict::inconclusive: {
+            std::string open, more;
+            if (primary.estimate) open = "; neither a difference nor equivalence within " + margin + " is shown";
+            if (primary.more_blocks)
+                more = *primary.more_blocks <= most_more * primary.n
+                           ? fmt::format(" About {} more blocks would likely settle it, in a new evaluation.",
+                                         *primary.more_blocks)
+                           : " At this noise more blocks alone will hardly settle it.";
+            return fmt::format("{}cannot tell for {}: {}{}.{}{}{}", lead, metric, figures, open, more, fragile,
+                               price(primary));
+        }
+        case stats::Verdict::pending:
+            return fmt::format("{}no verdict{} for {}: {}.{}{}", lead, finished(report_) ? "" : " yet", metric, figures,
+                               fragile, price(primary));
         case stats::Verdict::none:
-            return fmt::format("{}{}: {}; it is better in neither direction.", lead, metric, facts);
+            return fmt::format("{}{}: {}; it is better in neither direction.{}", lead, metric, figures, price(primary));
         case stats::Verdict::invalid: return "";
     }
     return "";
 }
 
-/// Arms that could not be built or had to be stopped.
-void broken_arms(const ReportInput& report, std::vector<std::string>& sentences) {
-    for (const auto& arm : report.tree.arms) {
-        if (arm.status == "failed")
-            sentences.push_back(fmt::format("build-failure: {} could not be built: {}", arm.name, arm.detail));
-        if (arm.status == "stopped") sentences.push_back(fmt::format("{} was stopped: {}", arm.name, arm.detail));
+std::string first_line(const std::string& text) {
+    return text.substr(0, text.find('\n'));
+}
+
+/// With a full stop, unless it has an end of its own.
+std::string ended(const std::string& text) {
+    return text.empty() || std::string(".!?").find(text.back()) != std::string::npos ? text : text + ".";
+}
+
+/// "b failed in 2 of 6 boots, a in 0 of 7 (Fisher's exact p 0.19)"
+std::string Claims::failed_boots(const stats::ArmFailure& failure) const {
+    return fmt::format("{} failed in {} of {} boots, {} in {} of {}{}", arm(failure.arm), failure.failed, failure.boots,
+                       arm(failure.against), failure.against_failed, failure.against_boots,
+                       failure.p ? " (Fisher's exact " + unbroken("p " + p_value(*failure.p)) + ")" : "");
+}
+
+void Claims::stopped(std::size_t index) {
+    const auto& row = report_.tree.arms[index];
+    const auto& info = report_.input.arms[index];
+    if (!keeps_failing(report_, static_cast<int>(index)))
+        return say(fmt::format("{} was stopped: {}", row.name, ended(first_line(row.detail))));
+    const std::string why = info.stopped_why.empty() ? "keeps failing" : info.stopped_why;
+    say(fmt::format("{} against {}: regressed ({} {}): {}", row.name, row.against, row.name, why,
+                    ended(first_line(row.detail))));
+}
+
+/// Arms that could not be built or had to be stopped, and failed boots.
+void Claims::faults() {
+    for (std::size_t i = 0; i < report_.tree.arms.size(); ++i) {
+        const auto& row = report_.tree.arms[i];
+        // The control is the image of another arm: that one says it.
+        if (row.status == "failed" && !row.control)
+            say(fmt::format("build-failure: {} could not be built: {}", row.name, first_line(row.detail)));
+        if (row.status == "stopped") stopped(i);
     }
-    for (const auto& failure : report.output.failures) {
-        if (failure.failed == 0 || report.input.arms[static_cast<std::size_t>(failure.arm)].control) continue;
-        const auto& arms = report.input.arms;
-        sentences.push_back(fmt::format(
-            "{} failed in {} of {} boots, {} in {} of {}{}.", arms[static_cast<std::size_t>(failure.arm)].name,
-            failure.failed, failure.boots, arms[static_cast<std::size_t>(failure.against)].name, failure.against_failed,
-            failure.against_boots, failure.p ? " (Fisher's exact " + unbroken("p " + p_value(*failure.p)) + ")" : ""));
+    for (const auto& failure : report_.output.failures)
+        if (failure.failed > 0 && !report_.input.arms[static_cast<std::size_t>(failure.arm)].control)
+            say(failed_boots(failure) + ".");
+}
+
+void Claims::nothing_measured() {
+    const auto& evaluation = report_.tree.evaluation;
+    if (!finished(report_))
+        return say(fmt::format("Nothing was measured yet: no block is complete (evaluation {}).", evaluation.status));
+    const std::string why =
+        evaluation.detail.empty() || !sentences_.empty() ? "" : ": " + first_line(evaluation.detail);
+    say(fmt::format("Nothing was measured: no block was completed{} (evaluation {}).", why, evaluation.status));
+}
+
+void Claims::verdicts() {
+    if (report_.output.verdict == stats::Verdict::invalid)
+        return say("INVALID, no claim can be made: " + report_.output.sentence + ".");
+    bool open = false;
+    for (const int arm : shown_arms(report_)) {
+        const auto& status = report_.tree.arms[static_cast<std::size_t>(arm)].status;
+        const auto* primary = primary_of(report_, arm);
+        if (primary == nullptr || status == "failed" || keeps_failing(report_, arm)) continue;
+        say(judged(*primary));
+        open = true;
     }
+    if (report_.look >= 0 || report_.output.decided || !open) return;
+    say(finished(report_) ? "The evaluation ended before its first planned look: there is no verdict."
+                          : "This is a preview: no planned look has been taken yet.");
+}
+
+void Claims::closing() {
+    std::string text;
+    if (geometric_)
+        text =
+            "Values before and after are geometric means over the paired blocks, as the ratio is; the tables below "
+            "have arithmetic means.";
+    if (const auto label = caution(report_); !label.empty())
+        text += (text.empty() ? "" : " ") + ("All of this was " + label + ".");
+    if (!text.empty()) say(text);
+}
+
+std::vector<std::string> Claims::all() {
+    faults();
+    if (report_.output.blocks == 0)
+        nothing_measured();
+    else
+        verdicts();
+    closing();
+    return std::move(sentences_);
 }
 
 }  // namespace
 
 std::vector<std::string> claims(const ReportInput& report) {
-    std::vector<std::string> sentences;
-    broken_arms(report, sentences);
-    const auto& evaluation = report.tree.evaluation;
-    if (report.output.blocks == 0) {
-        std::string why = evaluation.detail.empty() || !sentences.empty() ? "" : ": " + evaluation.detail;
-        sentences.push_back(
-            fmt::format("Nothing was measured: no block was completed{} (evaluation {}).", why, evaluation.status));
-        return sentences;
-    }
-    if (report.output.verdict == stats::Verdict::invalid)
-        sentences.push_back("INVALID, no claim can be made: " + report.output.sentence + ".");
-    else
-        for (const int arm : shown_arms(report))
-            if (const auto* primary = primary_of(report, arm)) sentences.push_back(judged(report, *primary));
-    if (report.look < 0) sentences.push_back("This is a preview: no planned look has been taken yet.");
-    if (const auto text = caution(report); !text.empty()) sentences.push_back("All of this was " + text + ".");
-    return sentences;
+    return Claims(report).all();
 }
 
 }  // namespace kab::report

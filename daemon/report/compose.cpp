@@ -6,6 +6,19 @@
 
 namespace kab::report {
 
+bool finished(const ReportInput& report) {
+    const auto& status = report.tree.evaluation.status;
+    return status == "done" || status == "failed" || status == "cancelled";
+}
+
+bool keeps_failing(const ReportInput& report, int arm) {
+    const int against = report.input.arms[static_cast<std::size_t>(arm)].against;
+    if (against < 0) return false;
+    const auto& arms = report.tree.arms;
+    const auto& row = arms[static_cast<std::size_t>(arm)];
+    return !row.control && row.status == "stopped" && arms[static_cast<std::size_t>(against)].status == "ready";
+}
+
 std::string caution(const ReportInput& report) {
     const bool emulated =
         std::any_of(report.boots.begin(), report.boots.end(), [](const auto& boot) { return boot.accel == "tcg"; });
@@ -24,17 +37,17 @@ const stats::Series& series_of(const ReportInput& report, const stats::Compariso
 
 std::string evidence(const ReportInput& report, const stats::Comparison& comparison) {
     const auto& series = series_of(report, comparison);
-    if (!comparison.estimate) return comparison.reason;
+    if (!comparison.estimate) return "not compared, " + comparison.reason;
     const auto& estimate = *comparison.estimate;
     const std::string value = unbroken(
         fmt::format("{} {}", series.scale == Scale::log ? "ratio" : "difference", effect(estimate.value, series)));
     const std::string blocks = unbroken(fmt::format("n = {} block{}", comparison.n, comparison.n == 1 ? "" : "s"));
-    if (comparison.exact) return fmt::format("{} in every one ({}, without any variation)", value, blocks);
     std::string p;
     if (comparison.p_adjusted)
         p = ", adjusted " + unbroken("p " + p_value(*comparison.p_adjusted));
     else if (comparison.p)
         p = ", " + unbroken("p " + p_value(*comparison.p));
+    if (comparison.exact) return fmt::format("{} in every block without any variation ({}{})", value, blocks, p);
     return fmt::format("{} ({:.4g}% interval {}{}, {})", value, 100 * estimate.level, interval(estimate, series), p,
                        blocks);
 }

@@ -17,11 +17,19 @@ Document compose(const ReportInput& report);
 std::vector<std::string> claims(const ReportInput& report);
 Section setup_section(const ReportInput& report);
 std::vector<Section> result_sections(const ReportInput& report);
+/// The comparisons of an arm in a workload: the verdicts, and the ranks beside t. Empty for a baseline.
+std::vector<Table> comparison_tables(const ReportInput& report, const std::string& workload, int arm);
 Section reliability_section(const ReportInput& report);
 Section quality_section(const ReportInput& report);
 Section reproduce_section(const ReportInput& report);
 
 // ---- shared by them ----
+
+/// No more boots will come.
+bool finished(const ReportInput& report);
+
+/// Stopped for kernel faults in a row where its baseline was not: that is its verdict.
+bool keeps_failing(const ReportInput& report, int arm);
 
 /// "emulated: not evidence for hardware" if any boot was; else empty.
 std::string caution(const ReportInput& report);

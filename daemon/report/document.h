@@ -30,9 +30,9 @@ struct Table {
     std::vector<std::string> notes;              ///< below the table
 };
 
-/// Shell commands to copy.
+/// Shell commands to copy: each a list of arguments, which are quoted when printed.
 struct Commands {
-    std::vector<std::string> lines;
+    std::vector<std::vector<std::string>> lines;
 };
 
 using Part = std::variant<Paragraph, Pairs, Items, Table, Commands>;
@@ -59,6 +59,9 @@ std::size_t display_width(const std::string& text);
 /// Spaces that no line is broken at, and back.
 std::string unbroken(std::string text);
 std::string plain(std::string text);
+
+/// As a POSIX shell reads it: in quotes where it needs them.
+std::string shell_quoted(const std::string& word);
 
 /// Leading spaces are kept on every line. Lines of at most `width` columns; words longer than that are cut.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);

@@ -8,19 +8,26 @@ namespace kab::report {
 namespace {
 
 /// Bounds beyond these, and far from the estimate, say only that there is too little data.
-constexpr double least_ratio = 0.001, most_ratio = 1000, far = 10;
+constexpr double least_ratio = 0.001, far = 10;
+
+/// ">1000" where the estimate is far below that; else empty.
+std::string upper_bound(double bound, double estimate) {
+    for (const double most : {1e3, 1e5})
+        if (bound > most && estimate < most / far) return fmt::format(">{:.0f}", most);
+    return "";
+}
 
 /// Three or four figures, without an exponent from 0.001 to 99999.
 std::string four(double value) {
     const double size = std::abs(value);
     if (size == 0) return "0";
     if (size < 0.0009995 || size >= 99999.5) return fmt::format("{:.2e}", value);
-    const int digits = size >= 999.95      ? 0
-                       : size >= 99.995    ? 1
-                       : size >= 9.9995    ? 2
-                       : size >= 0.09995   ? 3
-                       : size >= 0.009995  ? 4
-                                           : 5;
+    const int digits = size >= 999.95     ? 0
+                       : size >= 99.995   ? 1
+                       : size >= 9.9995   ? 2
+                       : size >= 0.09995  ? 3
+                       : size >= 0.009995 ? 4
+                                          : 5;
     return fmt::format("{:.{}f}", value, digits);
 }
 
@@ -72,9 +79,9 @@ std::string effect(double value, const stats::Series& series) {
 
 std::string interval(const stats::Estimate& estimate, const stats::Series& series) {
     if (series.scale == Scale::linear) return effect(estimate.low, series) + " to " + effect(estimate.high, series);
-    const bool low = estimate.low < least_ratio && estimate.value > least_ratio * far;
-    const bool high = estimate.high > most_ratio && estimate.value < most_ratio / far;
-    return fmt::format("{} to {}", low ? "<0.001" : ratio(estimate.low), high ? ">1000" : ratio(estimate.high));
+    const bool cut = estimate.low < least_ratio && estimate.value > least_ratio * far;
+    const auto high = upper_bound(estimate.high, estimate.value);
+    return fmt::format("{} to {}", cut ? "<0.001" : ratio(estimate.low), high.empty() ? ratio(estimate.high) : high);
 }
 
 std::string p_value(double p) {

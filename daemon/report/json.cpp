@@ -1,5 +1,6 @@
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "daemon/report/compose.h"
 #include "daemon/report/gather.h"
@@ -54,17 +55,25 @@ Json arms(const ReportInput& report) {
     return list;
 }
 
+/// Named as the columns of v_comparison; the evaluation and its experiment are told once, above.
 Json comparisons(const ReportInput& report) {
     Json list = Json::array();
-    for (const auto& row : to_comparison_rows(report.input, report.output, report.look))
-        list.push_back({{"arm", row.arm},
+    const auto rows = to_comparison_rows(report.input, report.output, report.look);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto& row = rows[i];
+        const auto& comparison = report.output.comparisons[i];
+        const auto& series = series_of(report, comparison);
+        list.push_back({{"look", report.look < 0 ? Json(nullptr) : Json(row.look)},
+                        {"arm", row.arm},
+                        {"control", comparison.control},
                         {"against", row.against},
                         {"workload", row.workload},
                         {"point", row.point},
                         {"metric", row.metric},
-                        {"primary", row.primary},
-                        {"material", row.material},
-                        {"fragile", row.fragile},
+                        {"unit", series.unit},
+                        {"better", to_string(series.better)},
+                        {"scale", to_string(series.scale)},
+                        {"is_primary", row.primary},
                         {"n", row.n},
                         {"estimate", finite(row.estimate)},
                         {"low", finite(row.low)},
@@ -74,12 +83,24 @@ Json comparisons(const ReportInput& report) {
                         {"t", finite(row.t)},
                         {"df", finite(row.df)},
                         {"p", finite(row.p)},
+                        {"p_sequential", finite(row.p_sequential)},
                         {"p_adjusted", finite(row.p_adjusted)},
                         {"p_rank", finite(row.p_rank)},
+                        {"rank_estimate", finite(row.rank_estimate)},
+                        {"rank_low", finite(row.rank_low)},
+                        {"rank_high", finite(row.rank_high)},
+                        {"rank_level", finite(row.rank_level)},
                         {"p_equivalence", finite(row.p_equivalence)},
                         {"detectable", finite(row.detectable)},
+                        {"margin", finite(row.margin)},
+                        {"spent", finite(row.spent)},
+                        {"decided_at", optional(row.decided_at)},
+                        {"material", row.material},
+                        {"fragile", row.fragile},
                         {"verdict", row.verdict},
-                        {"reason", row.reason}});
+                        {"reason", row.reason},
+                        {"sentence", row.sentence}});
+    }
     return list;
 }
 
@@ -150,23 +171,39 @@ Json plain_claims(const ReportInput& report) {
     return list;
 }
 
+/// Finished ones, named as the columns of v_boot.
 Json boots(const ReportInput& report) {
+    std::set<std::string> controls, accepted;
+    for (const auto& arm : report.tree.arms)
+        if (arm.control) controls.insert(arm.name);
+    for (const auto& boot : report.tree.boots)
+        if (boot.accepted_attempt_id) accepted.insert(boot.uid);
     Json list = Json::array();
     for (const auto& boot : report.boots)
-        list.push_back({{"uid", boot.uid},
-                        {"arm", boot.arm},
+        list.push_back({{"arm", boot.arm},
+                        {"control", controls.contains(boot.arm)},
                         {"block", boot.block},
                         {"repetition", boot.repetition},
                         {"block_status", boot.block_status},
                         {"position", boot.position},
+                        {"boot", boot.uid},
                         {"outcome", boot.outcome},
                         {"detail", boot.detail},
+                        {"accepted", accepted.contains(boot.uid)},
                         {"attempts", boot.attempts},
+                        {"lost_attempts", boot.lost_attempts},
                         {"host", boot.host},
                         {"accel", boot.accel},
+                        {"accel_reason", boot.accel_reason},
                         {"machine", boot.machine},
+                        {"emulator", boot.emulator},
+                        {"channel", boot.channel},
                         {"environment", parsed(boot.environment)},
-                        {"console", boot.console_path.empty() ? Json(nullptr) : Json(boot.console_path)}});
+                        {"setup_ns", boot.setup_ns},
+                        {"hello_ns", boot.hello_ns},
+                        {"work_ns", boot.work_ns},
+                        {"teardown_ns", boot.teardown_ns},
+                        {"console_path", boot.console_path.empty() ? Json(nullptr) : Json(boot.console_path)}});
     return list;
 }
 
@@ -187,7 +224,11 @@ std::string render_json(const ReportInput& report) {
               {"spec_hash", evaluation.spec_hash},
               {"plan_hash", evaluation.plan_hash},
               {"design",
-               {{"alpha", design.alpha}, {"margin", design.margin}, {"looks", design.looks}, {"fixed", design.fixed}}},
+               {{"primary", report.experiment.at("decide").at("primary")},
+                {"alpha", design.alpha},
+                {"margin", design.margin},
+                {"looks", design.looks},
+                {"fixed", design.fixed}}},
               {"look", report.look < 0 ? Json(nullptr) : Json(report.look)},
               {"blocks", report.output.blocks},
               {"emulated", !caution(report).empty()},

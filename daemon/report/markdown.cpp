@@ -38,7 +38,10 @@ class Markdown {
     }
     void print(const Commands& commands) {
         out_ += "```sh\n";
-        for (const auto& command : commands.lines) out_ += command + "\n";
+        for (const auto& words : commands.lines) {
+            for (std::size_t i = 0; i < words.size(); ++i) out_ += (i == 0 ? "" : " ") + shell_quoted(words[i]);
+            out_ += "\n";
+        }
         out_ += "```\n";
     }
     void print(const Table& table) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <regex>
 
 #include "daemon/report/compose.h"
 #include "daemon/report/figures.h"
@@ -96,18 +97,29 @@ std::string unused(const ReportInput& report) {
                        count == 1 ? "" : "s", last, count == 1 ? "is" : "are");
 }
 
+/// "a ratio of 1.078 or 0.928"
+std::string least_found(const ReportInput& report, const stats::Comparison& comparison) {
+    const auto& series = series_of(report, comparison);
+    const double least = *comparison.detectable;
+    if (series.scale == Scale::linear) return "a difference of " + quantity(least, series.unit);
+    if (least > 9) return "only a ratio beyond 10 or 0.1";
+    return fmt::format("a ratio of {} or {}", ratio(1 + least), ratio(1 / (1 + least)));
+}
+
 void control_lines(const ReportInput& report, std::vector<std::string>& lines) {
     for (const auto& comparison : report.output.comparisons) {
         if (!comparison.control || !comparison.primary) continue;
         const auto& estimate = comparison.estimate;
         const double none = series_of(report, comparison).scale == Scale::log ? 1 : 0;
         const bool differs = estimate && (estimate->low > none || estimate->high < none);
-        lines.push_back(fmt::format("control {} (the image of {} under another name), {}/{}: {}{}",
-                                    arm_name(report, comparison.arm), arm_name(report, comparison.against),
-                                    comparison.workload, comparison.metric, evidence(report, comparison),
-                                    !estimate ? ""
-                                    : differs ? ": IT DIFFERS"
-                                              : ": no difference, as it should be"));
+        std::string text = fmt::format("control {} (the image of {} under another name), {}/{}: {}",
+                                       arm_name(report, comparison.arm), arm_name(report, comparison.against),
+                                       comparison.workload, comparison.metric, evidence(report, comparison));
+        if (estimate) text += differs ? ": IT DIFFERS" : ": not shown to differ";
+        if (comparison.detectable)
+            text +=
+                fmt::format("; the noise floor: {} would have shown with 90% power", least_found(report, comparison));
+        lines.push_back(text);
     }
 }
 
@@ -116,33 +128,54 @@ void noise_lines(const ReportInput& report, std::vector<std::string>& lines) {
         const auto& series = report.input.series[static_cast<std::size_t>(part.series)];
         if (!series.primary) continue;
         const auto name = series.workload + "/" + series.metric + (series.point.empty() ? "" : " at " + series.point);
-        const auto spread = [&](double variance) {
-            const double sd = std::sqrt(std::max(0.0, variance));
+        const auto spread = [&](std::optional<double> variance) -> std::string {
+            if (!variance) return "unknown";
+            const double sd = std::sqrt(std::max(0.0, *variance));
             return series.scale == Scale::log ? share(sd) : quantity(sd, series.unit);
         };
+        // A trend over the iterations of a boot is among the warnings, with its p, when there is one.
         std::string text =
             fmt::format("noise of {}: sd {} between blocks, {} between boots, {} between iterations of a boot", name,
                         spread(part.block), spread(part.boot), spread(part.iteration));
-        if (std::isfinite(part.trend))
-            text += fmt::format("; trend {}{} an iteration", part.trend > 0 ? "+" : "",
-                                series.scale == Scale::log ? share(part.trend) : quantity(part.trend, series.unit));
-        if (part.best_iterations > 0)
-            text += fmt::format("; at this noise and cost, {} iteration{} a boot would be best", part.best_iterations,
-                                part.best_iterations == 1 ? "" : "s");
+        if (part.best_iterations)
+            text += fmt::format("; at this noise and cost, {} iteration{} a boot would be best", *part.best_iterations,
+                                *part.best_iterations == 1 ? "" : "s");
         lines.push_back(text);
     }
     for (const auto& comparison : report.output.comparisons) {
         if (!comparison.primary || comparison.control || !comparison.detectable) continue;
-        const auto& series = series_of(report, comparison);
-        const double least = *comparison.detectable;
-        std::string size = "a difference of " + quantity(least, series.unit);
-        if (series.scale == Scale::log)
-            size = least > 9 ? "only a ratio beyond 10 or 0.1"
-                             : fmt::format("a ratio of {} or {}", ratio(1 + least), ratio(1 / (1 + least)));
         lines.push_back(fmt::format("{} against {}, {}/{}: {} would have been found with 90% power at n = {} blocks",
                                     arm_name(report, comparison.arm), arm_name(report, comparison.against),
-                                    comparison.workload, comparison.metric, size, comparison.n));
+                                    comparison.workload, comparison.metric, least_found(report, comparison),
+                                    comparison.n));
     }
+}
+
+/// No line ends within "p = 0.012".
+std::string p_unbroken(const std::string& text) {
+    static const std::regex p("p ([=<]) ");
+    return std::regex_replace(text, p, unbroken("p $1 "));
+}
+
+/// Why it stopped or goes on.
+std::string course(const ReportInput& report) {
+    const auto& evaluation = report.tree.evaluation;
+    if (!finished(report) || report.output.decided) return report.output.sentence;
+    // It ended between looks: cancelled, out of time, or with nothing left to compare.
+    return fmt::format("{} after {} complete block{}{}{}", evaluation.status, report.output.blocks,
+                       report.output.blocks == 1 ? "" : "s",
+                       report.look < 0 ? ", before the first planned look" : ", with comparisons still open",
+                       evaluation.detail.empty() ? "" : ": " + evaluation.detail);
+}
+
+/// A verdict that this version would not give again; one that no look gave (an arm that keeps failing) is no such.
+std::string other_verdict(const ReportInput& report) {
+    const auto& stored = report.tree.evaluation.verdict;
+    const std::string found = stats::to_string(report.output.verdict);
+    if (stored.empty() || stored == found || report.tree.evaluation.status != "done" || report.look < 0) return "";
+    for (const int arm : shown_arms(report))
+        if (keeps_failing(report, arm) && stored == "regressed") return "";
+    return fmt::format("the evaluation was closed as {}, this version of kab finds {}", stored, found);
 }
 
 }  // namespace
@@ -167,14 +200,10 @@ Section quality_section(const ReportInput& report) {
                                          [](const auto& arm) { return arm.control; });
         if (!control) items.items.push_back("there was no control arm: the apparatus was not checked");
         noise_lines(report, items.items);
-        items.items.push_back(report.output.sentence);
+        items.items.push_back(course(report));
         if (const auto text = unused(report); !text.empty()) items.items.push_back(text);
-        for (const auto& warning : report.output.warnings) items.items.push_back("warning: " + warning);
-        const auto& stored = report.tree.evaluation.verdict;
-        if (!stored.empty() && report.tree.evaluation.status == "done" &&
-            stored != stats::to_string(report.output.verdict))
-            items.items.push_back(fmt::format("the evaluation was closed as {}, this version of kab finds {}", stored,
-                                              stats::to_string(report.output.verdict)));
+        for (const auto& warning : report.output.warnings) items.items.push_back("warning: " + p_unbroken(warning));
+        if (auto text = other_verdict(report); !text.empty()) items.items.push_back(std::move(text));
     }
     if (!items.items.empty()) section.parts.emplace_back(std::move(items));
     return section;
@@ -184,13 +213,17 @@ Section reproduce_section(const ReportInput& report) {
     const auto& evaluation = report.tree.evaluation;
     const std::string file = evaluation.spec_file.empty() ? evaluation.experiment + ".yaml" : evaluation.spec_file;
     Section section{"Again, and more", {}};
+    const bool any = !report.samples.empty();
     section.parts.emplace_back(
-        Paragraph{"The same plan in the same order, and every sample. The file as it was submitted is in the database, "
-                  "too (spec_text of the evaluation)."});
-    section.parts.emplace_back(Commands{{
-        fmt::format("kab run --seed {} {}", evaluation.seed, file),
-        fmt::format("kab query \"SELECT * FROM v_sample WHERE evaluation = '{}'\"", evaluation.uid),
-    }});
+        Paragraph{fmt::format("The same plan in the same order{}. The file as it was submitted is in the database, too "
+                              "(spec_text of the evaluation).",
+                              any ? ", and every sample" : "")});
+    Commands commands;
+    commands.lines.push_back({"kab", "run", "--seed", std::to_string(evaluation.seed), file});
+    if (any)
+        commands.lines.push_back(
+            {"kab", "query", fmt::format("SELECT * FROM v_sample WHERE evaluation = '{}'", evaluation.uid)});
+    section.parts.emplace_back(std::move(commands));
     return section;
 }
 

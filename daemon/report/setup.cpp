@@ -25,10 +25,15 @@ std::string utc(std::int64_t at) {
     return to_rfc3339(WallTime{Nanoseconds{at}});
 }
 
-/// A line of the setup: a label and what each shown arm has there; "" where nothing is known.
+constexpr const char* unknown = "unknown";
+
+/// A line of the setup: a label and what each shown arm has there; "" where that is unknown.
 struct Field {
     std::string label;
     std::vector<std::string> of_arm;
+    /// Where it comes from: of an arm that never got that far it is not asked.
+    enum class From { experiment, frozen, built, guest } from = From::experiment;
+    bool optional = false;  ///< "none" of all arms is not worth a line
 };
 
 class Fields {
@@ -37,19 +42,25 @@ class Fields {
 
     std::vector<Field> all() const {
         std::vector<Field> fields;
-        const auto kernel = [&](const char* label, auto text) {
-            Field field{label, {}};
+        const auto kernel = [&](const char* label, Field::From from, auto text) {
+            Field field;
+            field.label = label;
+            field.from = from;
             for (const int arm : arms_) field.of_arm.push_back(text(report_.kernels[static_cast<std::size_t>(arm)]));
             fields.push_back(std::move(field));
         };
-        kernel("source", [](const store::KernelRow& k) { return k.origin; });
-        kernel("base commit", [](const store::KernelRow& k) { return k.base_commit; });
-        kernel("patches", patches);
-        kernel("config", [](const store::KernelRow& k) {
-            return k.config_hash.empty() ? "" : "sha256 " + short_hash(k.config_hash);
-        });
-        fields.push_back(fragments());
-        kernel("compiler", [](const store::KernelRow& k) { return k.compiler; });
+        kernel("source", Field::From::frozen, [](const store::KernelRow& k) { return k.origin; });
+        kernel("base commit", Field::From::frozen, [](const store::KernelRow& k) { return k.base_commit; });
+        fields.push_back(of_experiment("patches", &Fields::patches));
+        fields.push_back(of_experiment("config", &Fields::config));
+        fields.back().from = Field::From::frozen;
+        fields.push_back(of_experiment("fragments", &Fields::fragments));
+        kernel("compiler", Field::From::built, [](const store::KernelRow& k) { return k.compiler; });
+        for (auto field :
+             {of_experiment("modules", &Fields::modules), of_experiment("boot options", &Fields::options)}) {
+            field.optional = true;
+            fields.push_back(std::move(field));
+        }
         fields.push_back(environment("kernel release", "release"));
         fields.push_back(environment("command line", "command_line"));
         fields.push_back(environment("CPU", "cpu_model"));
@@ -59,20 +70,94 @@ class Fields {
         fields.push_back(environment("lock kind", "lock_kind"));
         fields.push_back(environment("mitigations", "mitigations"));
         fields.push_back(environment("WARNING", "warnings"));
+        fields.back().optional = true;
         return fields;
     }
 
     const std::vector<int>& arms() const { return arms_; }
+    bool frozen(int arm) const { return !report_.kernels[static_cast<std::size_t>(arm)].key.empty(); }
+    bool built(int arm) const {
+        const auto& status = report_.tree.arms[static_cast<std::size_t>(arm)].status;
+        return status == "ready" || status == "stopped";
+    }
+    /// Did a boot of the arm tell what it runs on?
+    bool said_hello(int arm) const { return seen_.contains(name(arm)); }
+    bool any_hello() const { return !seen_.empty(); }
+    /// Did the arm get as far as the field needs?
+    bool has(const Field& field, int arm) const {
+        switch (field.from) {
+            case Field::From::experiment: return true;
+            case Field::From::frozen: return frozen(arm);
+            case Field::From::built: return built(arm);
+            case Field::From::guest: return said_hello(arm);
+        }
+        return false;
+    }
+    /// Beside the machine code: what the two kernels are booted with.
+    std::string booted_with(int arm) const { return "modules: " + modules(arm) + "; boot options: " + options(arm); }
 
   private:
-    static std::string patches(const store::KernelRow& kernel) {
+    const std::string& name(int arm) const { return report_.tree.arms[static_cast<std::size_t>(arm)].name; }
+
+    /// The arm as the experiment has it.
+    Json declared(int arm) const {
+        for (const auto& json : report_.experiment.value("arms", Json::array()))
+            if (json.value("name", "") == name(arm)) return json;
+        return Json::object();
+    }
+
+    bool prebuilt(int arm) const { return declared(arm).value("source", Json::object()).contains("image"); }
+
+    Field of_experiment(const char* label, std::string (Fields::*text)(int) const) const {
+        Field field;
+        field.label = label;
+        for (const int arm : arms_) field.of_arm.push_back((this->*text)(arm));
+        return field;
+    }
+
+    std::string patches(int arm) const {
+        if (prebuilt(arm)) return "";
+        const auto& kernel = report_.kernels[static_cast<std::size_t>(arm)];
         const auto list = parse_json(kernel.patches.empty() ? "[]" : kernel.patches);
-        if (kernel.key.empty() || !list || !list->is_array()) return "";
         std::vector<std::string> texts;
-        for (const auto& patch : *list)
-            texts.push_back(fmt::format("\"{}\" (patch-id {})", patch.value("subject", patch.value("file", "")),
-                                        short_hash(patch.value("patch_id", ""))));
+        if (kernel.key.empty() || !list || !list->is_array()) {
+            // It was never frozen: only the names are known.
+            texts = base_names(declared(arm), "patches");
+        } else {
+            for (const auto& patch : *list)
+                texts.push_back(fmt::format("\"{}\" (patch-id {})", patch.value("subject", patch.value("file", "")),
+                                            short_hash(patch.value("patch_id", ""))));
+        }
         return texts.empty() ? "none" : joined(texts, ", ");
+    }
+
+    std::string config(int arm) const {
+        if (prebuilt(arm)) return "prebuilt, unknown";
+        const auto& hash = report_.kernels[static_cast<std::size_t>(arm)].config_hash;
+        return hash.empty() ? "" : "sha256 " + short_hash(hash);
+    }
+
+    std::string fragments(int arm) const {
+        if (prebuilt(arm)) return "";
+        const auto names = base_names(declared(arm), "config");
+        return names.empty() ? "none" : joined(names, ", ");
+    }
+
+    std::string modules(int arm) const {
+        const auto folder = declared(arm).value("source", Json::object()).value("modules", "");
+        return folder.empty() ? "none" : folder;
+    }
+
+    std::string options(int arm) const {
+        const auto text = declared(arm).value("command_line", "");
+        return text.empty() ? "none" : text;
+    }
+
+    static std::vector<std::string> base_names(const Json& arm, const char* key) {
+        std::vector<std::string> names;
+        for (const auto& file : arm.value(key, std::vector<std::string>{}))
+            names.push_back(file.substr(file.rfind('/') + 1));
+        return names;
     }
 
     static std::string mitigations(const Json& map) {
@@ -100,42 +185,30 @@ class Fields {
             std::vector<std::string> texts;
             for (const auto& one : value)
                 if (one.is_string()) texts.push_back(one.get<std::string>());
-            return joined(texts, "; ");
+            return texts.empty() ? "none" : joined(texts, "; ");
         }
         if (key == "governor" && value == "") return "none";
         return value.is_string() ? value.get<std::string>() : dump_json(value);
     }
 
-    /// The names of an arm's configuration fragments, from the experiment.
-    Field fragments() const {
-        Field field{"fragments", {}};
-        for (const int arm : arms_) {
-            const auto& name = report_.tree.arms[static_cast<std::size_t>(arm)].name;
-            std::vector<std::string> names;
-            for (const auto& json : report_.experiment.value("arms", Json::array()))
-                if (json.value("name", "") == name)
-                    for (const auto& file : json.value("config", std::vector<std::string>{}))
-                        names.push_back(file.substr(file.rfind('/') + 1));
-            field.of_arm.push_back(joined(names, ", "));
-        }
-        return field;
-    }
-
     void read_environments() {
         for (const auto& boot : report_.boots) {
             const auto json = parse_json(boot.environment.empty() ? "{}" : boot.environment);
-            if (!json || !json->is_object()) continue;
+            if (!json || !json->is_object() || json->empty()) continue;
+            auto& of_arm = seen_[boot.arm];
             for (const auto& [key, value] : json->items()) {
                 const auto text = text_of(key, value);
-                if (!text.empty()) seen_[boot.arm][key].insert(text);
+                of_arm[key].insert(text.empty() ? unknown : text);
             }
         }
     }
 
     Field environment(const char* label, const std::string& key) const {
-        Field field{label, {}};
+        Field field;
+        field.label = label;
+        field.from = Field::From::guest;
         for (const int arm : arms_) {
-            const auto of_arm = seen_.find(report_.tree.arms[static_cast<std::size_t>(arm)].name);
+            const auto of_arm = seen_.find(name(arm));
             std::vector<std::string> values;
             if (of_arm != seen_.end())
                 if (const auto found = of_arm->second.find(key); found != of_arm->second.end())
@@ -188,19 +261,58 @@ std::string design(const ReportInput& report) {
                        primary, margin, design.alpha, design.fixed ? "fixed at" : "looks after", joined(looks, ", "));
 }
 
-/// "deferred-free and per-ns-work are the same machine code"
-std::vector<std::string> same_code(const ReportInput& report, const std::vector<int>& arms) {
-    std::map<std::string, std::vector<std::string>> by_code;
-    for (const int arm : arms) {
+/// "b and c are the same machine code"
+std::vector<std::string> same_code(const ReportInput& report, const Fields& fields) {
+    std::map<std::string, std::vector<int>> by_code;
+    for (const int arm : fields.arms()) {
         const auto& signature = report.kernels[static_cast<std::size_t>(arm)].code_signature;
-        if (!signature.empty()) by_code[signature].push_back(report.tree.arms[static_cast<std::size_t>(arm)].name);
+        if (!signature.empty()) by_code[signature].push_back(arm);
     }
     std::vector<std::string> texts;
-    for (const auto& [signature, names] : by_code)
-        if (names.size() > 1)
-            texts.push_back(fmt::format("{} are the same machine code ({}): any difference between them is noise",
-                                        joined(names, " and "), short_hash(signature)));
+    for (const auto& [signature, arms] : by_code) {
+        if (arms.size() < 2) continue;
+        std::vector<std::string> names;
+        std::set<std::string> ways;
+        for (const int arm : arms) {
+            names.push_back(report.tree.arms[static_cast<std::size_t>(arm)].name);
+            ways.insert(fields.booted_with(arm));
+        }
+        texts.push_back(fmt::format("{} are the same machine code ({}){}", joined(names, " and "),
+                                    short_hash(signature),
+                                    ways.size() == 1 ? ", booted in the same way: whatever they differ by is noise"
+                                                     : "; they differ in what they are booted with"));
+    }
     return texts;
+}
+
+using ArmTexts = std::map<int, std::vector<std::string>>;
+
+/// What all arms share goes to `common`, once; the rest to each arm.
+void sort_fields(const Fields& fields, Pairs& common, ArmTexts& per_arm) {
+    const auto& arms = fields.arms();
+    for (const auto& field : fields.all()) {
+        std::map<int, std::string> texts;
+        std::set<std::string> values;
+        for (std::size_t i = 0; i < arms.size(); ++i) {
+            if (!fields.has(field, arms[i])) continue;
+            texts[arms[i]] = field.of_arm[i].empty() ? unknown : field.of_arm[i];
+            values.insert(texts[arms[i]]);
+        }
+        if (values.empty() || values == std::set<std::string>{unknown}) continue;
+        if (field.optional && values == std::set<std::string>{"none"}) continue;
+        if (values.size() == 1)
+            common.rows.emplace_back(field.label, *values.begin());
+        else
+            for (const auto& [arm, text] : texts) per_arm[arm].push_back(field.label + ": " + text);
+    }
+    for (const int arm : arms) {
+        if (!fields.frozen(arm))
+            per_arm[arm].push_back("its source and configuration were not looked up");
+        else if (!fields.built(arm))
+            per_arm[arm].push_back("not built");
+        else if (fields.any_hello() && !fields.said_hello(arm))
+            per_arm[arm].push_back("no boot of it said hello: what it ran on is unknown");
+    }
 }
 
 }  // namespace
@@ -209,40 +321,23 @@ Section setup_section(const ReportInput& report) {
     const auto& evaluation = report.tree.evaluation;
     const Fields fields(report);
     Section section{"Setup", {}};
-    Pairs common;
+    Pairs common, differing;
+    ArmTexts per_arm;
     common.rows.emplace_back("evaluation", fmt::format("{}, {}", evaluation.uid, evaluation.status));
     common.rows.emplace_back("date", utc(evaluation.started_at.value_or(evaluation.created_at)));
-    Pairs differing;
-    std::map<std::string, std::vector<std::string>> per_arm;
-    const auto& arms = fields.arms();
-    for (const auto& field : fields.all()) {
-        std::set<std::string> values(field.of_arm.begin(), field.of_arm.end());
-        values.erase("");
-        if (values.empty()) continue;
-        const bool everywhere = std::count(field.of_arm.begin(), field.of_arm.end(), "") == 0;
-        if (values.size() == 1 && (everywhere || field.label != "patches")) {
-            common.rows.emplace_back(field.label, *values.begin());
-            continue;
-        }
-        for (std::size_t i = 0; i < arms.size(); ++i)
-            if (!field.of_arm[i].empty())
-                per_arm[report.tree.arms[static_cast<std::size_t>(arms[i])].name].push_back(field.label + ": " +
-                                                                                            field.of_arm[i]);
-    }
+    sort_fields(fields, common, per_arm);
     common.rows.emplace_back("machine", machine(report));
     if (const auto emulator = of_boots(report, &store::BootReport::emulator); !emulator.empty())
         common.rows.emplace_back("emulator", emulator);
     common.rows.emplace_back("design", design(report));
-    for (const auto& text : same_code(report, arms)) common.rows.emplace_back("code", text);
+    for (const auto& text : same_code(report, fields)) common.rows.emplace_back("code", text);
     section.parts.emplace_back(std::move(common));
     section.parts.emplace_back(Paragraph{"The arms, and what differs between them:"});
-    for (const int arm : arms) {
+    for (const int arm : fields.arms()) {
         const auto& row = report.tree.arms[static_cast<std::size_t>(arm)];
-        std::string text = joined(per_arm[row.name], "; ");
-        if (!row.against.empty()) text += fmt::format("{}against {}", text.empty() ? "" : "; ", row.against);
-        differing.rows.emplace_back(row.name, text.empty()          ? "baseline"
-                                              : row.against.empty() ? text + "; baseline"
-                                                                    : text);
+        auto& texts = per_arm[arm];
+        texts.push_back(row.against.empty() ? "baseline" : "against " + row.against);
+        differing.rows.emplace_back(row.name, joined(texts, "; "));
     }
     section.parts.emplace_back(std::move(differing));
     return section;

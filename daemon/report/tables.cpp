@@ -1,8 +1,6 @@
 // Values and comparisons, workload by workload.
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <set>
 
 #include "daemon/report/compose.h"
 #include "daemon/report/derived.h"
@@ -58,8 +56,8 @@ class Results {
             else
                 for (const auto& point : points) section.parts.emplace_back(value_table(workload, point));
             for (const int arm : arms_)
-                if (report_.input.arms[static_cast<std::size_t>(arm)].against >= 0)
-                    section.parts.emplace_back(comparison_table(workload, arm));
+                for (auto& table : comparison_tables(report_, workload, arm))
+                    section.parts.emplace_back(std::move(table));
             sections.push_back(std::move(section));
         }
         return sections;
@@ -95,12 +93,17 @@ class Results {
     /// Why an arm has no value of a metric; "" when a sample has one.
     std::string why_absent(const std::string& workload, const std::string& point, const std::string& metric,
                            const std::string& arm) const {
-        std::string reason = "not measured";
+        std::string reason;
+        bool booted = false;
         for (const auto& sample : report_.samples) {
-            if (sample.arm != arm || sample.metric != metric || sample.workload != workload || sample.point != point)
-                continue;
-            if (!sample.reason.empty()) reason = sample.reason;
+            if (sample.arm != arm) continue;
+            booted = true;
+            if (sample.metric == metric && sample.workload == workload && sample.point == point &&
+                !sample.reason.empty())
+                reason = sample.reason;
         }
+        if (!booted) return "no boot of " + arm + " counts";
+        if (reason.empty()) return "not measured";
         return reason;
     }
 
@@ -122,7 +125,9 @@ class Results {
         for (const int arm : arms_) {
             const auto value = derived_.value(line, workload, point, arm_name(report_, arm));
             any |= value.has_value();
-            row.push_back(value ? fmt::format("{:.3g} ±{}", value->mean, share(value->relative_sd)) : "absent");
+            row.push_back(
+                value ? fmt::format("{:.3g} ±{}", value->mean, value->relative_sd ? share(*value->relative_sd) : "-")
+                      : "absent");
         }
         if (!any) return std::nullopt;
         return row;
@@ -210,65 +215,6 @@ class Results {
             "counters shared the hardware: values are scaled by time enabled / time counted; the least "
             "counted, {}, for {} of the time",
             which, share(least));
-    }
-
-    Table comparison_table(const std::string& workload, int arm) const {
-        Table result;
-        const auto& info = report_.input.arms[static_cast<std::size_t>(arm)];
-        result.title = fmt::format("{} against {}", info.name, arm_name(report_, info.against));
-        result.caution = caution(report_);
-        result.header = {"metric", "ratio", "interval", "adj. p", "n", "verdict"};
-        result.align = "lrrrrl";
-        bool differences = false, fragile = false;
-        std::set<std::string> levels[2];  // of the primary, of the others
-        for (const auto& comparison : report_.output.comparisons) {
-            if (comparison.arm != arm || comparison.workload != workload) continue;
-            const auto& series = series_of(report_, comparison);
-            std::string name = comparison.metric;
-            if (comparison.series < 0)
-                name += ", mean";
-            else if (!series.point.empty())
-                name += ", " + series.point;
-            if (series.scale == Scale::linear) {
-                name += " (diff.)";
-                differences = true;
-            }
-            std::vector<std::string> row{name, "-", "-", "-", std::to_string(comparison.n), verdict(comparison)};
-            if (comparison.estimate) {
-                row[1] = effect(comparison.estimate->value, series);
-                row[2] = interval(*comparison.estimate, series);
-                levels[comparison.primary ? 0 : 1].insert(fmt::format("{:.4g}%", 100 * comparison.estimate->level));
-            }
-            if (comparison.p_adjusted)
-                row[3] = p_value(*comparison.p_adjusted);
-            else if (comparison.p)
-                row[3] = p_value(*comparison.p) + " raw";
-            fragile |= comparison.fragile;
-            result.rows.push_back(std::move(row));
-        }
-        notes(result, levels, differences, fragile);
-        return result;
-    }
-
-    static std::string verdict(const stats::Comparison& comparison) {
-        std::string text = comparison.verdict == stats::Verdict::none ? "-" : stats::to_string(comparison.verdict);
-        if (comparison.primary) text += " (P)";
-        if (comparison.fragile) text += " ~";
-        return text;
-    }
-
-    static void notes(Table& table, const std::set<std::string> (&levels)[2], bool differences, bool fragile) {
-        const auto joined = [](const std::set<std::string>& all) {
-            std::string text;
-            for (const auto& one : all) text += (text.empty() ? "" : " or ") + one;
-            return text.empty() ? "-" : text;
-        };
-        table.notes.push_back(
-            fmt::format("(P) the primary metric, its interval {}, p adjusted by Holm over the primary comparisons; the "
-                        "others' intervals {}, p by Benjamini-Hochberg; n in blocks",
-                        joined(levels[0]), joined(levels[1])));
-        if (differences) table.notes.push_back("(diff.) a difference instead of a ratio: the metric can be 0");
-        if (fragile) table.notes.push_back("~ fragile: the rank test does not agree");
     }
 
     const ReportInput& report_;

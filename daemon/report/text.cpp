@@ -44,6 +44,16 @@ std::string plain(std::string text) {
     return text;
 }
 
+std::string shell_quoted(const std::string& word) {
+    constexpr const char* plain_characters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (!word.empty() && word.find_first_not_of(plain_characters) == std::string::npos) return word;
+    if (word.find('\'') != std::string::npos && word.find_first_of("\"$`\\!") == std::string::npos)
+        return "\"" + word + "\"";
+    std::string quoted = "'";
+    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return quoted + "'";
+}
+
 std::vector<std::string> wrap(const std::string& text, std::size_t full_width) {
     std::vector<std::string> lines;
     std::string line;
@@ -74,7 +84,18 @@ std::vector<std::string> wrap(const std::string& text, std::size_t full_width) {
 namespace {
 
 constexpr std::size_t gap = 2;
-constexpr std::size_t widest_label = 26;
+constexpr std::size_t widest_label = 26, narrowest_label = 14;
+
+/// The first part of a word that fits into `width` columns once quoted; the rest stays in `word`.
+std::string cut_quoted(std::string& word, std::size_t width) {
+    std::size_t columns = width;
+    std::string part;
+    do {
+        part = shell_quoted(word.substr(0, bytes_of(word, columns)));
+    } while (display_width(part) > width && --columns > 1);
+    word.erase(0, bytes_of(word, columns));
+    return part;
+}
 
 std::string padded(const std::string& text, std::size_t width, char align) {
     const auto own = display_width(text);
@@ -130,18 +151,35 @@ class Text {
         for (const auto& item : items.items) lines(wrap(item, text_width - 2), "- ");
     }
     void print(const Commands& commands) {
-        for (const auto& command : commands.lines) {
-            const auto parts = wrap(command, text_width - 8);
-            for (std::size_t i = 0; i < parts.size(); ++i)
-                out_ += (i == 0 ? "    " : "      ") + parts[i] + (i + 1 < parts.size() ? " \\\n" : "\n");
-        }
+        for (const auto& words : commands.lines) print_command(words);
     }
+    void print_command(const std::vector<std::string>& words);
     void print(const Table& table);
     void print_columns(const Table& table, std::size_t label, const std::vector<std::size_t>& columns,
                        const std::vector<std::size_t>& widths);
 
     std::string out_;
 };
+
+/// Broken between arguments only. One too long for a line goes on at the margin of the next: a shell joins the two.
+void Text::print_command(const std::vector<std::string>& words) {
+    std::string line = "   ";
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string tail = i + 1 < words.size() ? " \\" : "";
+        std::string rest = words[i];
+        if (display_width(line + " " + shell_quoted(rest) + tail) > text_width) {
+            out_ += line + " \\\n";
+            line = "     ";
+        }
+        line += " ";
+        while (display_width(line + shell_quoted(rest) + tail) > text_width) {
+            out_ += line + cut_quoted(rest, text_width - display_width(line) - 1) + "\\\n";
+            line.clear();
+        }
+        line += shell_quoted(rest);
+    }
+    out_ += line + "\n";
+}
 
 void Text::print(const Table& table) {
     if (!table.title.empty()) lines(wrap(table.title, text_width), "");
@@ -152,7 +190,10 @@ void Text::print(const Table& table) {
     };
     measure(table.header);
     for (const auto& row : table.rows) measure(row);
-    const std::size_t label = std::min(widths[0], widest_label);
+    std::size_t label = std::min(widths[0], widest_label), all = label;
+    for (std::size_t i = 1; i < widths.size(); ++i) all += gap + widths[i];
+    // Long labels are folded where that keeps the table in one piece.
+    if (all > text_width && all - text_width + narrowest_label <= label) label -= all - text_width;
     // Columns that do not fit beside each other go into another table below, with the labels again.
     std::vector<std::size_t> columns;
     std::size_t used = label;
@@ -161,6 +202,7 @@ void Text::print(const Table& table) {
         if (!columns.empty() && used + gap + widths[i] > text_width) {
             print_columns(table, label, columns, widths);
             out_ += "\n";
+            if (!table.caution.empty()) lines(wrap(table.caution, text_width), "");
             columns.clear();
             used = label;
         }

@@ -37,6 +37,11 @@ std::vector<Case> cases() {
          })},
         {"swept", with([](auto& o) { o.swept = true; })},
         {"failing-arm", with([](auto& o) { o.crashing_arm = "deferred-free"; })},
+        {"stopped-arm", with([](auto& o) {
+             o.crashing_arm = "deferred-free";
+             o.stopped = true;
+             o.interrupted_block = false;
+         })},
         {"same-code", with([](auto& o) { o.same_code = true; })},
         {"build-failure", with([](auto& o) { o.failing_build = "per-ns-work"; })},
         {"no-block", with([](auto& o) {
@@ -111,8 +116,9 @@ TEST_P(Golden, JsonAndCsvAreWellFormed) {
     EXPECT_EQ(json->at("arms").size(), 4U);
     const auto csv = render_csv(report);
     std::size_t rows = 0;
-    for (std::size_t at = csv.find("\r\n"); at != std::string::npos; at = csv.find("\r\n", at + 2)) ++rows;
+    for (std::size_t at = csv.find('\n'); at != std::string::npos; at = csv.find('\n', at + 1)) ++rows;
     EXPECT_EQ(rows, report.samples.size() + 1);
+    EXPECT_EQ(csv.find('\r'), std::string::npos);
 }
 
 TEST_P(Golden, TheSameDatabaseGivesTheSameBytes) {
