@@ -3,6 +3,7 @@
 #include "cli/spec_file.h"
 #include "cli/table.h"
 #include "common/units.h"
+#include "common/workload_catalog.h"
 #include "daemon/plan/plan.h"
 #include "daemon/spec/experiment_json.h"
 #include "daemon/spec/resolve.h"
@@ -74,6 +75,27 @@ std::string workloads_text(const Experiment& experiment) {
     return text;
 }
 
+/// As an experiment would have it: in the largest unit of which it is a whole number.
+std::string limit_text(Nanoseconds limit) {
+    const std::pair<Nanoseconds, const char*> units[] = {
+        {std::chrono::hours(1), "h"}, {std::chrono::minutes(1), "m"}, {std::chrono::seconds(1), "s"}};
+    for (const auto& [unit, name] : units)
+        if (limit % unit == Nanoseconds(0)) return fmt::format("{}{}", limit / unit, name);
+    return format_duration(limit);
+}
+
+std::string memory_text(std::int64_t bytes) {
+    constexpr std::int64_t mebibyte = 1 << 20;
+    return bytes % mebibyte == 0 ? fmt::format("{} MiB", bytes / mebibyte) : format_bytes(bytes);
+}
+
+/// A share for what is compared by ratio, else a number in the metric's unit.
+std::string margin_text(const Decide& decide) {
+    const auto slash = decide.primary.find('/');
+    const auto metric = find_metric(decide.primary.substr(0, slash), decide.primary.substr(slash + 1));
+    return metric.scale == Scale::log ? fmt::format("{:g}%", 100 * decide.margin) : fmt::format("{:g}", decide.margin);
+}
+
 std::string plan_text(const Plan& plan) {
     const auto& experiment = plan.experiment;
     const auto& decide = experiment.decide;
@@ -82,15 +104,16 @@ std::string plan_text(const Plan& plan) {
     for (const int look : plan.looks)
         looks += fmt::format("{}{} ({})", looks.empty() ? "" : ", ", look,
                              plural(look * static_cast<std::int64_t>(plan.arms.size()), "boot"));
-    const std::string head = fmt::format("experiment  {}\nquestion    {}\n", experiment.name, experiment.question);
+    auto head = fmt::format("experiment  {}\n", experiment.name);
+    if (!experiment.question.empty()) head += fmt::format("question    {}\n", experiment.question);
     const std::string rest = fmt::format(
         "host        {}, {}, {}\n"
-        "decide      {}, margin {:g}, alpha {:g}\n"
+        "decide      {}, margin {}, alpha {:g}\n"
         "looks       after blocks {}\n"
         "limits      boot {}, run {}, block {}, build {}, evaluation {}\n",
-        experiment.host.kind, plural(experiment.host.cpus, "CPU"), format_bytes(experiment.host.memory_bytes),
-        decide.primary, decide.margin, decide.alpha, looks, format_duration(limits.boot), format_duration(limits.run),
-        format_duration(limits.block), format_duration(limits.build), format_duration(limits.evaluation));
+        experiment.host.kind, plural(experiment.host.cpus, "CPU"), memory_text(experiment.host.memory_bytes),
+        decide.primary, margin_text(decide), decide.alpha, looks, limit_text(limits.boot), limit_text(limits.run),
+        limit_text(limits.block), limit_text(limits.build), limit_text(limits.evaluation));
     return head + arms_text(plan) + workloads_text(experiment) + rest;
 }
 
@@ -102,7 +125,7 @@ struct Options {
 int check(const Paths& paths, const Options& options) {
     const auto spec = load_spec(paths, options.file);
     if (!spec) return exit_usage;
-    // Also finds a series or patch that cannot be read: nothing is left for `kab run` to stumble over.
+    // Also finds what cannot be read: nothing is left for `kab run` to stumble over.
     if (const auto inputs = collect_inputs(spec->experiment); !inputs) return complain(inputs.error());
     if (options.export_json) return print_or_complain(dump_json(to_json(spec->experiment)) + "\n");
     return print_or_complain(plan_text(make_plan(spec->experiment, spec->experiment.decide.seed.value_or(0))));
@@ -114,7 +137,7 @@ void add_check(CLI::App& app, Action& action) {
     auto options = std::make_shared<Options>();
     auto* command = app.add_subcommand("check", "Check an experiment, and show what it would run");
     command->add_option("FILE", options->file, "the experiment (YAML)")->required();
-    command->add_flag("--export-json", options->export_json,
+    command->add_flag("--json,--export-json", options->export_json,
                       "print it as JSON, with every default filled in and all paths found");
     command->callback(
         [&action, options] { action = [options](const Paths& paths) { return check(paths, *options); }; });

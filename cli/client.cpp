@@ -131,6 +131,7 @@ Result<std::vector<api::Evaluation>> Client::evaluations() const {
 }
 
 Result<api::EvaluationDetail> Client::evaluation(const std::string& name) const {
+    if (name.empty()) return fail(Fault::usage, "name an evaluation: its uid, its experiment, or last");
     const auto json = call_json({"GET", "/v1/evaluations/" + api::percent_encode(name), {}, {}});
     return json ? api::from_json<api::EvaluationDetail>(*json) : pass(json);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 
 namespace kab::cli {
 namespace {
@@ -17,6 +18,19 @@ std::string check_seed(const std::string& text) {
 }
 
 }  // namespace
+
+void add_json_format(CLI::App& command, CLI::Option* format, std::string& value) {
+    command
+        .add_flag_callback(
+            "--json", [&value] { value = "json"; }, "the same as --format json")
+        ->excludes(format);
+}
+
+CLI::Option* add_evaluation_id(CLI::App& command, std::string& id) {
+    return command.add_option("ID", id,
+                              "the evaluation: its uid, a beginning of it (4 characters or more), an experiment's name "
+                              "(its newest evaluation), or last");
+}
 
 void add_seed(CLI::App& command, std::optional<std::uint64_t>& seed) {
     command.add_option("--seed", seed, "seed of everything random (default: decide.seed in FILE, else drawn anew)")
@@ -42,7 +56,8 @@ int exit_code(Fault fault) {
 int exit_code(const api::EvaluationDetail& detail) {
     const auto& evaluation = detail.evaluation;
     if (evaluation.status == "cancelled") return exit_cancelled;
-    if (evaluation.status != "done") return exit_fault;
+    const bool by_user = evaluation.fault == to_string(Fault::spec) || evaluation.fault == to_string(Fault::not_found);
+    if (evaluation.status != "done") return by_user ? exit_usage : exit_fault;
     if (evaluation.verdict == "regressed") return exit_regressed;
     // An arm that could not be built is missing from the verdict.
     const auto failed = [](const api::Arm& arm) { return arm.status == "failed"; };
@@ -51,15 +66,12 @@ int exit_code(const api::EvaluationDetail& detail) {
     return exit_inconclusive;
 }
 
-Status print(const std::string& text) {
-    auto written = write_all(STDOUT_FILENO, text);
-    if (!written) written.error().where = "standard output";
-    return written;
-}
-
 int print_or_complain(const std::string& text) {
-    const auto printed = print(text);
-    return printed ? exit_ok : complain(printed.error());
+    std::signal(SIGPIPE, SIG_DFL);
+    auto written = write_all(STDOUT_FILENO, text);
+    if (written) return exit_ok;
+    written.error().where = "standard output";
+    return complain(written.error());
 }
 
 }  // namespace kab::cli

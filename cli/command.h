@@ -39,6 +39,10 @@ void add_hosts(CLI::App& app, Action& action);
 void add_kernels(CLI::App& app, Action& action);
 void add_version(CLI::App& app, Action& action);
 
+/// "--json": the same as `format`, the option of `value`, given as json.
+void add_json_format(CLI::App& command, CLI::Option* format, std::string& value);
+/// "ID": which evaluation.
+CLI::Option* add_evaluation_id(CLI::App& command, std::string& id);
 /// "--seed N": the seed of everything random, in place of the experiment's.
 void add_seed(CLI::App& command, std::optional<std::uint64_t>& seed);
 
@@ -48,9 +52,8 @@ int exit_code(Fault fault);
 /// What an evaluation came to. It must have ended.
 int exit_code(const api::EvaluationDetail& detail);
 
-/// Writes to stdout. Fault::io when it cannot be written (a full disk, a reader that went away).
-Status print(const std::string& text);
-/// print(), complaining: exit_ok or exit_fault.
+/// Writes to stdout; the last thing a command does. exit_ok, or exit_fault after a complaint (a full disk). When the
+/// reader went away (`| head`) SIGPIPE ends kab, as it ends cat.
 int print_or_complain(const std::string& text);
 
 }  // namespace kab::cli

@@ -113,8 +113,8 @@ Status start_daemon(const Paths& paths) {
 
 /// Asks a daemon of another version to make room.
 Status replace(const Client& client, const api::Version& other, const Paths& paths) {
-    const auto name =
-        fmt::format("kabd {} (pid {}, {})", other.version, other.pid, other.is_private ? "private" : "system-wide");
+    const auto name = fmt::format("kabd {} (pid {}, {})", other.version, other.pid,
+                                  other.is_private ? "private" : "not started by kab");
     if (!other.is_private)
         return fail(Fault::conflict, "{} serves {}, this is kab {}: use its version, or another KAB_STATE_DIR", name,
                     paths.state.string(), KAB_VERSION);

@@ -1,8 +1,10 @@
 // kab list: the evaluations.
+#include <unistd.h>
+
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "cli/source.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "common/units.h"
 #include "protocol/api/json.h"
 
@@ -25,12 +27,12 @@ int list(const Paths& paths, const Options& options) {
     if (!source && source.error().fault == Fault::not_found) evaluations = std::vector<api::Evaluation>();
     if (!evaluations) return complain(evaluations.error());
     if (options.json) return print_or_complain(dump_json(api::list_to_json("evaluations", *evaluations)) + "\n");
-    TextTable table{{"EVALUATION", "EXPERIMENT", "STATUS", "VERDICT", "CREATED (UTC)", "TOOK"}, {}, {}};
+    TextTable table{{"EVALUATION", "EXPERIMENT", "STATUS", "VERDICT", "CREATED (UTC)", "TOOK"}, {}, {}, 1};
     for (const auto& evaluation : *evaluations)
         table.rows.push_back({evaluation.uid, evaluation.experiment, evaluation.status,
                               evaluation.verdict.empty() ? Cell() : Cell(evaluation.verdict),
-                              format_time(evaluation.created_at), took(evaluation)});
-    return print_or_complain(format_table(table));
+                              format_minute(evaluation.created_at), took(evaluation)});
+    return print_or_complain(format_table(table, terminal_width(STDOUT_FILENO)));
 }
 
 }  // namespace

@@ -7,15 +7,15 @@
 #include <cstdlib>
 
 #include "cli/command.h"
+#include "cli/help.h"
 #include "common/suggest.h"
 
 namespace {
 
 constexpr const char* footer =
-    "Exit codes: 0 done and nothing regressed, 1 a regression, 2 usage or experiment error,\n"
-    "3 a fault of kab's own (build, host, daemon), 4 inconclusive or invalid, 130 cancelled.\n"
-    "ID is an evaluation's uid, a unique beginning of it, an experiment's name (its newest\n"
-    "evaluation) or `last`. State: $KAB_STATE_DIR or ~/.local/state/kab. Manual: kab(1).";
+    "Exit codes: 0 done, 2 wrong usage or experiment, 3 a fault of kab's own (build, host, daemon). Of run and watch 0 "
+    "says that nothing regressed, 1 that something did, 4 inconclusive or invalid, 130 cancelled.\n"
+    "State: $KAB_STATE_DIR or ~/.local/state/kab. Manual: kab(1).";
 
 /// The first word that is no option, if no command is called so.
 std::string unknown_command(const CLI::App& app, int argc, char** argv) {
@@ -56,6 +56,20 @@ void fill_standard_streams() {
         if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) std::abort();
 }
 
+/// Fault::usage when the state directory can never be one. That it is not there yet is no fault.
+kab::Status check_directory(const kab::fs::path& wanted) {
+    for (auto path = wanted;; path = path.parent_path()) {
+        std::error_code error;
+        const auto type = kab::fs::status(path, error).type();
+        if (type == kab::fs::file_type::not_found && path.has_relative_path()) continue;
+        if (type == kab::fs::file_type::directory || type == kab::fs::file_type::none ||
+            type == kab::fs::file_type::not_found)
+            return {};
+        return kab::fail(kab::Fault::usage, "the state directory cannot be {}: {} is no directory (KAB_STATE_DIR)",
+                         wanted.string(), path.string());
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -64,12 +78,7 @@ int main(int argc, char** argv) {
     CLI::App app{"kab: what does this kernel change do to this workload, and how sure are we?", "kab"};
     app.require_subcommand(1);
     app.set_version_flag("-V,--version", std::string("kab ") + KAB_VERSION);
-    app.footer(footer);
-    const auto formatter = app.get_formatter();
-    formatter->label("SUBCOMMAND", "COMMAND");
-    formatter->label("Positionals", "Arguments");
-    formatter->label("REQUIRED", "(required)");
-    formatter->label("TEXT", "");
+    app.formatter(std::make_shared<kab::cli::HelpFormatter>());
     kab::cli::Action action;
     kab::cli::add_run(app, action);
     kab::cli::add_check(app, action);
@@ -84,6 +93,7 @@ int main(int argc, char** argv) {
     kab::cli::add_kernels(app, action);
     kab::cli::add_version(app, action);
     for (auto* command : app.get_subcommands({})) command->group("Commands");
+    app.footer(footer);  // last: commands inherit what is there when they are added
     if (const auto word = unknown_command(app, argc, argv); !word.empty()) return complain_of_command(app, word);
     try {
         app.parse(argc, argv);
@@ -93,5 +103,6 @@ int main(int argc, char** argv) {
     }
     const auto paths = kab::Paths::from_environment();
     if (!paths) return kab::cli::complain(paths.error());
+    if (const auto usable = check_directory(paths->state); !usable) return kab::cli::complain(usable.error());
     return action(*paths);
 }

@@ -1,7 +1,6 @@
 #include "cli/progress.h"
 
 #include <fmt/core.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <cstring>
 
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "common/units.h"
 
 namespace kab::cli {
@@ -34,12 +34,6 @@ std::string step_text(const api::Progress& progress) {
     if (progress.phase == "boot")
         return progress.step == "running" ? counted("run", progress.done, progress.total) : progress.step;
     return counted(progress.step, progress.done, knows_total(progress) ? progress.total : 0);
-}
-
-int terminal_width(FILE* file) {
-    winsize size{};
-    if (::ioctl(fileno(file), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-    return size.ws_col;
 }
 
 /// A change of it is worth a line: the step of a build, the block of the boots.
@@ -177,7 +171,7 @@ void ProgressView::draw(SteadyPoint now) {
         line = (share ? bar(*share, bar_width) + " " : "") + describe(*progress_, now - came_);
     }
     // One column is left free: in the last one many terminals wrap.
-    const auto width = static_cast<std::size_t>(std::max(terminal_width(file_) - 1, 10));
+    const auto width = std::max<std::size_t>(terminal_width(fileno(file_)).value_or(80), 11) - 1;
     fmt::print(file_, "\r{}\x1b[K", shorten(line, width));
     std::fflush(file_);
     drawn_ = true;

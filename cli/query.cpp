@@ -70,12 +70,17 @@ void add_query(CLI::App& app, Action& action) {
     auto* command = app.add_subcommand("query", "Ask the database in SQL (read-only)");
     command->add_option("SQL", options->sql, "one SELECT; the views v_sample, v_comparison and v_boot are stable")
         ->required();
-    command->add_option("--format", options->format, "auto: table on a terminal, else csv")
-        ->check(CLI::IsMember({"auto", "table", "csv", "json"}))
-        ->capture_default_str();
+    auto* format =
+        command->add_option("--format", options->format, "table, csv, json, or auto: a table on a terminal, else csv")
+            ->check(CLI::IsMember({"auto", "table", "csv", "json"}))
+            ->type_name("FORMAT")
+            ->capture_default_str();
+    add_json_format(*command, format, options->format);
     command->footer(
-        "Example: kab query \"select arm, count(*), avg(value) from v_sample where metric = 'elapsed' and not "
-        "warmup group by arm\"\nTables and views: docs/database.md.");
+        "Example, on the newest evaluation:\n"
+        "  kab query \"select arm, count(*), avg(value) from v_sample where evaluation = (select max(uid) from "
+        "evaluation) and metric = 'elapsed' and not warmup group by arm\"\n"
+        "Tables and views: docs/database.md.");
     command->callback(
         [&action, options] { action = [options](const Paths& paths) { return query(paths, *options); }; });
 }

@@ -1,5 +1,6 @@
 // kab report ID: the report of an evaluation, from the database.
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/report_format.h"
 
 namespace kab::cli {
@@ -19,8 +20,9 @@ int report(const Paths& paths, const Options& options) {
 void add_report(CLI::App& app, Action& action) {
     auto options = std::make_shared<Options>();
     auto* command = app.add_subcommand("report", "Print the report of an evaluation, finished or not");
-    command->add_option("ID", options->id, "the evaluation")->capture_default_str();
+    add_evaluation_id(*command, options->id)->capture_default_str();
     add_report_format(*command, options->format);
+    command->footer(reading_exit_codes);
     command->callback(
         [&action, options] { action = [options](const Paths& paths) { return report(paths, *options); }; });
 }

@@ -5,11 +5,23 @@
 #include "daemon/report/report.h"
 
 namespace kab::cli {
+namespace {
+
+void print_failed_arms(const api::EvaluationDetail& detail) {
+    for (const auto& arm : detail.arms)
+        if ((arm.status == "failed" || arm.status == "stopped") && !arm.control && !arm.detail.empty())
+            fmt::print(stderr, "kab: arm {} {}: {}\n", arm.name, arm.status, arm.detail);
+}
+
+}  // namespace
 
 void add_report_format(CLI::App& command, std::string& format) {
-    command.add_option("--format", format, "of the report: text, markdown, json, or csv with one row a sample")
-        ->check(CLI::IsMember({"text", "markdown", "json", "csv"}))
-        ->capture_default_str();
+    auto* option =
+        command.add_option("--format", format, "of the report: text, markdown, json, or csv with one row a sample")
+            ->check(CLI::IsMember({"text", "markdown", "json", "csv"}))
+            ->type_name("FORMAT")
+            ->capture_default_str();
+    add_json_format(command, option, format);
 }
 
 void add_follow_options(CLI::App& command, FollowOptions& options) {
@@ -35,13 +47,18 @@ int follow_and_report(const Paths& paths, const std::string& name, const FollowO
     const auto style = options.quiet ? ProgressView::Style::silent : ProgressView::style_of(stderr);
     const auto detail = follow(paths, name, style, cancel_when_interrupted);
     if (!detail) return complain(detail.error());
-    const auto& evaluation = detail->evaluation;
+    return report_end(paths, *detail, options, options.quiet);
+}
+
+int report_end(const Paths& paths, const api::EvaluationDetail& detail, const FollowOptions& options, bool untold) {
+    const auto& evaluation = detail.evaluation;
     if (evaluation.status != "done")
         fmt::print(stderr, "kab: evaluation {} {}{}{}\n", evaluation.uid, evaluation.status,
                    evaluation.detail.empty() ? "" : ": ", evaluation.detail);
-    const int code = exit_code(*detail);
+    if (untold) print_failed_arms(detail);
+    const int code = exit_code(detail);
     // One that was stopped before its first block has nothing to report.
-    if (evaluation.status != "done" && detail->blocks_done == 0) return code;
+    if (evaluation.status != "done" && detail.blocks_done == 0) return code;
     const auto text = render_report(paths, evaluation.uid, options.format);
     const int printed = text ? print_or_complain(*text) : complain(text.error());
     return printed == exit_ok ? code : printed;

@@ -1,6 +1,7 @@
 // kab run FILE: submit, watch, report.
 #include "cli/command.h"
 #include "cli/follow.h"
+#include "cli/help.h"
 #include "cli/report_format.h"
 #include "cli/spec_file.h"
 #include "cli/submit.h"
@@ -34,8 +35,9 @@ void add_run(CLI::App& app, Action& action) {
     add_seed(*command, options->seed);
     add_follow_options(*command, options->follow);
     command->footer(
-        "Progress goes to stderr, the report to stdout. Ctrl-C cancels the evaluation and waits until\n"
-        "nothing of it runs any more; a lost terminal does not: `kab watch ID` takes it up again.");
+        std::string("Progress goes to stderr, the report to stdout. Ctrl-C cancels the evaluation and waits until "
+                    "nothing of it runs any more; a lost terminal does not: `kab watch ID` takes it up again.\n") +
+        verdict_exit_codes);
     command->callback([&action, options] { action = [options](const Paths& paths) { return run(paths, *options); }; });
 }
 

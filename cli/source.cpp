@@ -26,7 +26,12 @@ class FromFile final : public DataSource {
         return api::show_evaluation(*store_, name);
     }
     Result<std::vector<api::Kernel>> kernels() override { return api::list_kernels(*store_); }
-    Result<std::vector<api::Host>> hosts() override { return api::list_hosts(*store_); }
+    Result<std::vector<api::Host>> hosts() override {
+        auto hosts = api::list_hosts(*store_);
+        if (hosts)
+            for (auto& host : *hosts) host.status = "no daemon";
+        return hosts;
+    }
 
   private:
     std::unique_ptr<store::Store> store_;

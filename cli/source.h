@@ -17,6 +17,7 @@ class DataSource {
     virtual Result<std::vector<api::Evaluation>> evaluations() = 0;  ///< newest first
     virtual Result<api::EvaluationDetail> evaluation(const std::string& name) = 0;
     virtual Result<std::vector<api::Kernel>> kernels() = 0;
+    /// Without a daemon their status is "no daemon": nobody knows what they do.
     virtual Result<std::vector<api::Host>> hosts() = 0;
 };
 

@@ -26,7 +26,7 @@ int submit(const Paths& paths, const Options& options) {
 
 void add_submit(CLI::App& app, Action& action) {
     auto options = std::make_shared<Options>();
-    auto* command = app.add_subcommand("submit", "Queue an experiment, print its evaluation's uid and return");
+    auto* command = app.add_subcommand("submit", "Queue an experiment, print its uid and return");
     command->add_option("FILE", options->file, "the experiment (YAML)")->required();
     add_seed(*command, options->seed);
     command->add_flag("--json", options->json, "print {\"uid\": ...}");

@@ -7,6 +7,8 @@
 namespace kab::cli {
 namespace {
 
+constexpr std::size_t least_column = 8;  // of one that yields
+
 bool continues(char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
@@ -53,26 +55,68 @@ std::string shorten(const std::string& utf8, std::size_t width) {
     return utf8.substr(0, end) + std::string(std::min<std::size_t>(3, width), '.');
 }
 
-std::string format_table(const TextTable& table) {
+std::string format_table(const TextTable& table, std::optional<std::size_t> width) {
     const auto count = table.columns.size();
     std::vector<std::size_t> widths(count);
     for (std::size_t i = 0; i < count; ++i) widths[i] = text_width(table.columns[i]);
     for (const auto& row : table.rows)
         for (std::size_t i = 0; i < count; ++i) widths[i] = std::max(widths[i], text_width(printable(row[i])));
+    if (width && table.yields) {
+        std::size_t total = 2 * (count - 1);
+        for (const auto one : widths) total += one;
+        auto& yielding = widths[*table.yields];
+        if (total > *width)
+            yielding = std::max(std::min(least_column, yielding), yielding - std::min(yielding, total - *width));
+    }
     const auto right = [&](std::size_t i) { return i < table.right.size() && table.right[i]; };
 
     std::string text, rule;
     for (std::size_t i = 0; i < count; ++i) {
-        append_padded(text, table.columns[i], widths[i], right(i), i + 1 == count);
+        append_padded(text, shorten(table.columns[i], widths[i]), widths[i], right(i), i + 1 == count);
         append_padded(rule, std::string(widths[i], '-'), widths[i], false, i + 1 == count);
     }
     text += "\n" + rule + "\n";
     for (const auto& row : table.rows) {
         for (std::size_t i = 0; i < count; ++i)
-            append_padded(text, printable(row[i]), widths[i], right(i), i + 1 == count);
+            append_padded(text, shorten(printable(row[i]), widths[i]), widths[i], right(i), i + 1 == count);
         text += "\n";
     }
     return text;
+}
+
+std::string format_details(const Details& details, std::size_t width, std::size_t indent) {
+    std::size_t names = 0;
+    for (const auto& [name, value] : details) names = std::max(names, text_width(name));
+    std::string text;
+    for (const auto& [name, value] : details) {
+        std::string line(indent, ' ');
+        append_padded(line, name, names, false, false);
+        text += wrap(line + value, width, indent + names + 2) + "\n";
+    }
+    return text;
+}
+
+std::string wrap(const std::string& given, std::size_t width, std::size_t indent) {
+    const auto text = printable(given);
+    std::string wrapped;
+    std::size_t column = 0;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const auto word = text.find_first_not_of(' ', begin);
+        if (word == std::string::npos) break;
+        const auto end = std::min(text.find(' ', word), text.size());
+        auto gap = word - begin;
+        const auto columns = text_width(text.substr(word, end - word));
+        // At the beginning of a line nothing is won by another one.
+        if (begin > 0 && column > indent && column + gap + columns > width) {
+            wrapped += "\n" + std::string(indent, ' ');
+            column = indent;
+            gap = 0;
+        }
+        wrapped += std::string(gap, ' ') + text.substr(word, end - word);
+        column += gap + columns;
+        begin = end;
+    }
+    return wrapped;
 }
 
 std::string format_csv(const TextTable& table) {
@@ -92,6 +136,10 @@ std::string format_time(std::optional<std::int64_t> utc_ns) {
     text[10] = ' ';
     text.pop_back();
     return text;
+}
+
+std::string format_minute(std::optional<std::int64_t> utc_ns) {
+    return format_time(utc_ns).substr(0, 16);
 }
 
 }  // namespace kab::cli

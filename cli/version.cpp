@@ -18,8 +18,8 @@ int version(const Paths& paths, bool json) {
     std::string text = fmt::format("kab {} (API v{})\n", KAB_VERSION, api::api_version);
     if (daemon)
         text += fmt::format("kabd {} (API v{}, pid {}, {}, {}), state in {}\n", daemon->version, daemon->api,
-                            daemon->pid, daemon->is_private ? "private" : "system-wide", daemon->idle ? "idle" : "busy",
-                            daemon->state_dir);
+                            daemon->pid, daemon->is_private ? "private" : "not started by kab",
+                            daemon->idle ? "idle" : "busy", daemon->state_dir);
     else
         text += fmt::format("no daemon runs for {}\n", paths.state.string());
     return print_or_complain(text);

@@ -1,15 +1,20 @@
 """kab as a user sees it: help, bad files, exit codes, queries, and the private daemon it starts."""
 
+import fcntl
 import http.server
 import json
 import os
 import pathlib
+import pty
+import re
 import select
 import shutil
 import signal
 import socketserver
+import struct
 import subprocess
 import tempfile
+import termios
 import threading
 import unittest
 
@@ -33,9 +38,51 @@ workloads:
 decide: {looks: [3, 4]}
 """
 
+# Built in seconds: tests/unit/kernel/linux-mini stands for Linux.
+MINI = """\
+experiment: mini
+kernel:
+  source: {dir: tree}
+  config: [mini.config]
+arms:
+  base: {}
+  change: {patches: [change.patch]}
+workloads:
+  - workload: ipcns-exit
+"""
+
+PATCH = """\
+diff --git a/ipc/namespace.c b/ipc/namespace.c
+--- a/ipc/namespace.c
++++ b/ipc/namespace.c
+@@ -4,6 +4,6 @@
+ /* drop a reference */
+ int put_ipc_ns(int ns)
+ {
+-\tusers -= ns;
++\tusers -= 2 * ns;
+ \treturn users;
+ }
+"""
+
+
+def looks_like_a_kernel():
+    """The header of a bzImage, and nothing that could boot."""
+    image = bytearray(0x400)
+    image[0x1FE:0x200] = b"\x55\xaa"
+    image[0x202:0x206] = b"HdrS"
+    image[0x236] = 1
+    return bytes(image)
+
+
 HANGS = "#!/bin/sh\nexec sleep 3600\n"
 # Never says hello, but ends with its pipe, as every kab-host does.
 MUTE_HOST = "#!/bin/sh\nexec cat >/dev/null\n"
+
+
+def flat(text):
+    """Without the line ends that wrapping put in."""
+    return " ".join(text.split())
 
 
 class Case(unittest.TestCase):
@@ -109,6 +156,30 @@ class Case(unittest.TestCase):
         signal.pidfd_send_signal(fd, signal.SIGKILL)
         self.wait_for_exit(fd)
 
+    def on_terminal(self, *args, columns):
+        """What kab writes to a terminal of so many columns."""
+        ours, its = pty.openpty()
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen([BIN / "kab", *args], env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL,
+                                   stdout=its, stderr=subprocess.DEVNULL)
+        os.close(its)
+        output = b""
+        with open(ours, "rb", buffering=0) as terminal:
+            try:
+                while piece := terminal.read(4096):
+                    output += piece
+            except OSError:  # the other end was closed
+                pass
+        self.assertEqual(process.wait(timeout=60), 0, args)
+        return output.decode().replace("\r\n", "\n")
+
+    def write_mini(self):
+        """mini.yaml, a right experiment on a small source tree, with all its files."""
+        shutil.copytree(SOURCE / "tests/unit/kernel/linux-mini", self.dir / "tree")
+        self.write("mini.config", "CONFIG_PVH=y\nCONFIG_IPC_NS=y\n")
+        self.write("change.patch", PATCH)
+        self.write("mini.yaml", MINI)
+
     def use_programs(self, **scripts):
         """Scripts in place of kab's own programs ("kab_build" is kab-build)."""
         programs = self.dir / "programs"
@@ -134,6 +205,24 @@ class Help(Case):
             self.assertIn(f"\n  {command} ", overview)
             self.assertIn("Usage: kab " + command, self.kab(command, "--help", code=0).stdout)
 
+    def test_help_fits_a_terminal(self):
+        for args in ([], *([command] for command in COMMANDS)):
+            for line in self.kab(*args, "--help", code=0).stdout.splitlines():
+                self.assertLess(len(line), 80, args)
+
+    def test_verdicts_are_exit_codes_of_those_only_that_wait_for_them(self):
+        for command in ("run", "watch"):
+            self.assertIn("1 a regression", flat(self.kab(command, "--help", code=0).stdout))
+        for command in set(COMMANDS) - {"run", "watch"}:
+            self.assertNotIn("regress", self.kab(command, "--help", code=0).stdout, command)
+        self.assertIn("Of run and watch 0 says that nothing regressed", flat(self.kab("--help", code=0).stdout))
+
+    def test_every_command_takes_json(self):
+        for command in COMMANDS:
+            self.assertIn("--json", self.kab(command, "--help", code=0).stdout, command)
+        error = self.kab("query", "--json", "--format", "csv", "select 1", code=2).stderr
+        self.assertIn("--format excludes --json", error)
+
     def test_wrong_usage_is_exit_2(self):
         self.assertIn("did you mean 'query'", self.kab("qeury", code=2).stderr)
         for args in ([], ["run"], ["run", "--nosuch"],  ["query"], ["report", "--format", "pdf"], ["list", "extra"]):
@@ -157,8 +246,17 @@ class FreshMachine(Case):
             self.assertEqual(list(answer.values()), [[]])
 
     def test_the_rest_says_that_nothing_was_run(self):
-        for args in (["show"], ["report"], ["cancel", "last"], ["query", "select 1"]):
+        for args in (["show"], ["report"], ["watch"], ["cancel", "last"], ["query", "select 1"]):
             self.assertIn("nothing has been run yet", self.kab(*args, code=2).stderr)
+        self.assertFalse(self.state.exists(), "a daemon was started where there is nothing to ask")
+
+    def test_a_state_directory_that_is_none(self):
+        self.write("file", "")
+        for wrong in (self.dir / "file", self.dir / "file/below"):
+            self.env["KAB_STATE_DIR"] = str(wrong)
+            for args in (["list"], ["hosts"], ["run", "x.yaml"], ["query", "select 1"]):
+                self.assertIn(f"{self.dir}/file is no directory", self.kab(*args, code=2).stderr, args)
+        self.env["KAB_STATE_DIR"] = str(self.state)  # for the end
 
     def test_nowhere_to_keep_things(self):
         for name in ("HOME", "KAB_STATE_DIR", "XDG_STATE_HOME"):
@@ -191,7 +289,7 @@ class BadFiles(Case):
     ]
 
     def test_each_is_refused_with_its_place(self):
-        self.write("kernel.img", "no kernel, but a file")
+        self.write("kernel.img", looks_like_a_kernel())
         for name, text, expected in self.table:
             self.write("bad.yaml", text)
             for command in ("check", "run", "submit"):
@@ -219,12 +317,13 @@ class BadFiles(Case):
 
 class Check(Case):
     def test_shows_what_would_run(self):
-        self.write("kernel.img", "x")
+        self.write("kernel.img", looks_like_a_kernel())
         self.write("good.yaml", GOOD)
         text = self.kab("check", "good.yaml", code=0).stdout
-        for part in ("small", "base  (baseline)", "change  (against base)", "control", "children=10", "9 boots"):
+        for part in ("small", "margin 2%", "512 MiB", "run 5m", "evaluation 24h", "base  (baseline)", "change  (against base)", "control", "children=10", "9 boots"):
             self.assertIn(part, text)
         exported = json.loads(self.kab("check", "--export-json", "good.yaml", code=0).stdout)
+        self.assertEqual(json.loads(self.kab("check", "--json", "good.yaml", code=0).stdout), exported)
         self.assertEqual(exported["arms"][0]["source"]["image"], str(self.dir / "kernel.img"))
         self.assertEqual(exported["decide"]["looks"], [3, 4])
 
@@ -237,31 +336,161 @@ class Check(Case):
                 self.kab("check", str(path), code=0)
 
 
+class BadInputs(Case):
+    """What `kab check` finds is refused before a daemon is started; the rest is found when it is frozen or built. In
+    either case: one line that names the object, an exit code that says whose fault it is, nothing left behind."""
+
+    def refuse(self, name, expected, codes, check=None):
+        """`check`: the code of `kab check` where it need not find it."""
+        for command in ("check", "run"):
+            done = self.kab(command, name)
+            if command == "check" and check is not None and done.returncode == check:
+                continue
+            self.assertIn(done.returncode, codes, f"kab {command}: {done.stdout}{done.stderr}")
+            self.assertEqual(done.stdout, "", command)
+            lines = [line for line in done.stderr.splitlines() if all(part in line for part in expected)]
+            self.assertTrue(lines, f"kab {command} does not name {expected}:\n{done.stderr}")
+            self.assertLess(max(map(len, lines)), 500)
+        if self.state.exists():
+            left = self.kab("query", "select count(*) from kernel where path <> ''", code=0).stdout.split()[1]
+            self.assertEqual(left, "0", "a kernel was kept")
+            self.assertEqual(self.kab("list", "--json", code=0).stdout.count('"status":"failed"'), 1)
+
+    def test_patch_with_crlf(self):
+        self.write_mini()
+        self.write("change.patch", PATCH.replace("\n", "\r\n"))
+        self.refuse("mini.yaml", ["change.patch:1:", "CRLF", "dos2unix"], [2, 3], check=0)
+
+    def test_patch_for_another_tree(self):
+        self.write_mini()
+        self.write("change.patch", PATCH.replace("ipc/namespace.c", "net/socket.c"))
+        self.refuse("mini.yaml", ["change.patch", "net/socket.c", "does not have"], [2, 3], check=0)
+
+    def test_hunk_that_does_not_apply(self):
+        self.write_mini()
+        self.write("change.patch", PATCH.replace("drop a reference", "take a reference"))
+        self.refuse("mini.yaml", ["change.patch", "hunk at ipc/namespace.c:4 does not apply"], [2, 3], check=0)
+
+    def test_file_that_is_no_patch(self):
+        self.write_mini()
+        self.write("change.patch", "Dear all,\n\nplease find the patch attached.\n")
+        self.refuse("mini.yaml", ["change.patch", "patch"], [2, 3], check=0)
+
+    def test_symbol_that_does_not_exist(self):
+        self.write_mini()
+        self.write("mini.config", "CONFIG_PVH=y\nCONFIG_NO_SUCH_THING=y\n")
+        self.refuse("mini.yaml", ["CONFIG_NO_SUCH_THING"], [2, 3], check=0)
+
+    def test_fragment_that_is_none(self):
+        self.write_mini()
+        self.write("mini.config", "PVH: yes\n")
+        self.refuse("mini.yaml", ["mini.config:1"], [2, 3], check=0)
+
+    def test_kernel_that_is_no_kernel(self):
+        self.write("kernel.img", "this is no kernel\n")
+        self.write("bad.yaml", GOOD)
+        self.refuse("bad.yaml", ["not a kernel", str(self.dir / "kernel.img")], [2, 3], check=0)
+
+    def test_path_outside(self):
+        self.write_mini()
+        self.write("mini.yaml", MINI.replace("change.patch", "../change.patch"))
+        self.refuse("mini.yaml", ["mini.yaml:7:", "../change.patch"], [2])
+
+    def test_missing_files(self):
+        self.write_mini()
+        for name in ("tree", "mini.config", "change.patch"):
+            with self.subTest(name):
+                self.write("mini.yaml", MINI.replace(name, "no-" + name))
+                self.refuse("mini.yaml", ["mini.yaml:", "no-" + name], [2])
+        self.assertFalse(self.state.exists(), "a daemon was started")
+
+
 class Daemon(Case):
     def setUp(self):
         super().setUp()
-        self.write("kernel.img", "this is no kernel\n")
+        self.write("kernel.img", looks_like_a_kernel())
         self.write("small.yaml", GOOD)
 
-    def test_a_kernel_that_is_none(self):
-        done = self.kab("run", "small.yaml", code=3)
+    def test_a_build_that_fails(self):
+        self.write_mini()
+        with open(self.dir / "tree/ipc/namespace.c", "a") as source:
+            source.write("this is no C\n")
+        done = self.kab("run", "mini.yaml", code=3)
         self.assertEqual(done.stdout, "")
-        self.assertIn("not a kernel", done.stderr)
-        self.assertIn(str(self.dir / "kernel.img"), done.stderr)
+        self.assertIn("ipc/namespace.c:10:", done.stderr)
         self.assertTrue(self.daemon()["private"])
         listed = json.loads(self.kab("list", "--json", code=0).stdout)["evaluations"]
-        self.assertEqual([(e["experiment"], e["status"]) for e in listed], [("small", "failed")])
+        self.assertEqual([(e["experiment"], e["status"]) for e in listed], [("mini", "failed")])
         self.end_daemon()
         # Without a daemon the same from the file.
         self.assertEqual(json.loads(self.kab("list", "--json", code=0).stdout)["evaluations"], listed)
-        for name in ("last", "small", listed[0]["uid"], listed[0]["uid"][:20]):
-            self.assertIn("not a kernel", self.kab("show", name, code=0).stdout)
+        for name in ("last", "mini", listed[0]["uid"], listed[0]["uid"][:20]):
+            self.assertIn("ipc/namespace.c:10:", flat(self.kab("show", name, code=0).stdout))
         self.assertIn("has already ended", self.kab("cancel", "last", code=2).stderr)
         self.kab("show", "nosuch", code=2)
+        # What has ended needs no daemon to be watched; its failure is named and its code the same.
+        self.assertRegex(self.kab("watch", "last", code=3).stderr, r"(?m)^kab: arm base failed: .*ipc/namespace.c:10:")
+        self.assertIsNone(self.daemon())
+        quiet = self.kab("run", "--quiet", "mini.yaml", code=3)
+        self.assertRegex(quiet.stderr, r"(?m)^kab: arm base failed: .*ipc/namespace.c:10:")
+        for command in ("list", "hosts", "kernels", "show"):
+            text = self.on_terminal(command, columns=80)
+            self.assertGreater(len(text.splitlines()), 2, command)
+            for line in text.splitlines():
+                if " " in line.strip():  # a path is not broken
+                    self.assertLessEqual(len(line), 80, command)
+
+    def test_names_that_name_nothing(self):
+        self.use_hanging_builder()
+        uid = self.kab("submit", "small.yaml", code=0).stdout.strip()
+        for end in (lambda: None, self.kill_daemon):  # asked of the daemon, and of the file
+            end()
+            for command in ("show", "report", "watch", "cancel"):
+                self.assertIn("its uid, its experiment, or last", self.kab(command, "", code=2).stderr)
+            self.assertIn("four characters or more", self.kab("show", uid[:3], code=2).stderr)
+            self.assertNotIn("four characters", self.kab("show", "xyz", code=2).stderr)
         self.assertIsNone(self.daemon())
 
+    def test_a_reader_that_goes_away_is_no_error(self):
+        self.use_hanging_builder()
+        many = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000) select i from n"
+        self.kab("submit", "small.yaml", code=0)
+        for args in (["query", many], ["query", many, "--json"]):
+            process = self.start(*args)
+            self.assertTrue(process.stdout.read(1))
+            process.stdout.close()
+            self.assertEqual(process.stderr.read(), "")
+            self.assertEqual(process.wait(timeout=60), -signal.SIGPIPE)
+
+    def test_json_of_cancel_and_query(self):
+        self.use_hanging_builder()
+        uid = json.loads(self.kab("submit", "--json", "small.yaml", code=0).stdout)["uid"]
+        self.assertEqual(json.loads(self.kab("cancel", "--json", uid, code=0).stdout), {"uid": uid})
+        self.assertEqual(json.loads(self.kab("query", "--json", "select uid from evaluation", code=0).stdout),
+                         [{"uid": uid}])
+
+    def test_the_example_of_query_works_as_it_stands(self):
+        self.use_hanging_builder()
+        self.kab("submit", "small.yaml", code=0)
+        example = re.search(r'kab query "([^"]+)"', flat(self.kab("query", "--help", code=0).stdout))[1]
+        self.assertIn("evaluation = (", example)
+        self.assertEqual(self.kab("query", example, code=0).stdout, "arm,count(*),avg(value)\n")
+
+    def test_hosts_are_not_up_without_a_daemon(self):
+        self.use_programs(kab_build=HANGS)
+        self.kab("submit", "small.yaml", code=0)
+        up = wait_until(lambda: json.loads(self.kab("hosts", "--json", code=0).stdout)["hosts"], 30, "a host is up")
+        self.assertEqual([host["status"] for host in up], ["up"])
+        self.assertRegex(self.kab("hosts", code=0).stdout, r"(?m)^  memory +[\d.]+ [GM]iB$")
+        self.kill_daemon()
+        down = json.loads(self.kab("hosts", "--json", code=0).stdout)["hosts"]
+        self.assertEqual([host["status"] for host in down], ["no daemon"])
+        self.assertRegex(self.kab("hosts", code=0).stdout, r"(?m)^\S+ +qemu +no daemon ")
+
+
     def test_query(self):
-        self.kab("run", "small.yaml", code=3)
+        self.use_hanging_builder()
+        self.kab("submit", "small.yaml", code=0)
         sql = "select 1 as one, 2.5 as real, null as none, 'a,\"b' as text, name from arm order by position"
         table = self.kab("query", sql, "--format", "table", code=0).stdout.splitlines()
         self.assertEqual(table[0].split(), ["one", "real", "none", "text", "name"])
@@ -300,14 +529,14 @@ class Daemon(Case):
         self.wait_for_line(first, "freezing")
         first.kill()
         first.wait()
-        self.assertIn("status    freezing", self.kab("show", uid, code=0).stdout)
+        self.assertRegex(self.kab("show", uid, code=0).stdout, r"(?m)^status +freezing")
         watching = self.start("watch", uid)
         second = self.start("run", "small.yaml")
         other = self.wait_for_line(second, "evaluation ").split()[2]
         second.send_signal(signal.SIGINT)
         self.assertEqual(second.wait(timeout=60), 130)
         self.assertIn("cancelled", self.kab("show", other, code=0).stdout)
-        self.assertIn("status    freezing", self.kab("show", uid, code=0).stdout)
+        self.assertRegex(self.kab("show", uid, code=0).stdout, r"(?m)^status +freezing")
         self.kab("cancel", uid, code=0)
         self.assertEqual(watching.wait(timeout=60), 130)
 
@@ -318,7 +547,7 @@ class Daemon(Case):
         self.wait_for_line(running, "freezing")
         running.send_signal(signal.SIGTERM)
         self.assertEqual(running.wait(timeout=60), -signal.SIGTERM)
-        self.assertIn("status    freezing", self.kab("show", uid, code=0).stdout)
+        self.assertRegex(self.kab("show", uid, code=0).stdout, r"(?m)^status +freezing")
 
     def test_after_an_interrupt_nothing_of_it_runs(self):
         self.use_hanging_builder("#!/bin/sh\necho $$ > $KAB_STATE_DIR/builder.pid\nexec sleep 3600\n")
@@ -347,7 +576,7 @@ class Daemon(Case):
         self.wait_for_line(running, "cancelling")
         away.rename(self.state / "kabd.sock")
         self.assertEqual(running.wait(timeout=60), 130)
-        self.assertIn("status    cancelled", self.kab("show", "last", code=0).stdout)
+        self.assertRegex(self.kab("show", "last", code=0).stdout, r"(?m)^status +cancelled")
 
     def test_a_queued_one_says_what_it_waits_for(self):
         self.use_hanging_builder()
@@ -357,8 +586,9 @@ class Daemon(Case):
         self.wait_for_line(self.start("run", "small.yaml"), f"queued behind {first} (freezing), 1 more before this one")
 
     def test_a_seed_of_ones_own(self):
+        self.use_hanging_builder()
         self.kab("submit", "--seed", "18446744073709551615", "small.yaml", code=0)
-        self.kab("run", "--seed", "11", "small.yaml", code=3)
+        self.wait_for_line(self.start("run", "--seed", "11", "small.yaml"), "evaluation ")
         seeds = self.kab("query", "select seed from evaluation order by id", code=0).stdout
         self.assertEqual(seeds.split(), ["seed", "18446744073709551615", "11"])
 
@@ -452,14 +682,14 @@ class OtherVersions(Case):
             (self.state / "kabd.sock").unlink(missing_ok=True) if not self.replaced else None
         self.replaced = shutdown_status == 202
         self.addCleanup(stop)
-        self.write("kernel.img", "this is no kernel\n")
+        self.write("kernel.img", looks_like_a_kernel())
         self.write("small.yaml", GOOD)
         return asked
 
-    def test_a_system_wide_one_is_named(self):
+    def test_one_that_kab_did_not_start_is_named(self):
         asked = self.serve(False, 409)
         error = self.kab("submit", "small.yaml", code=3).stderr
-        self.assertIn("kabd 0.0.1 (pid 4711, system-wide)", error)
+        self.assertIn("kabd 0.0.1 (pid 4711, not started by kab)", error)
         self.assertEqual(asked, [])
 
     def test_a_busy_private_one_is_named(self):

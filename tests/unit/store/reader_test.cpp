@@ -155,7 +155,8 @@ TEST_F(Find, WhatIsNotThereComesWithASuggestion) {
     EXPECT_EQ(found("ipc-ns-defered-free"),
               "no evaluation 'ipc-ns-defered-free'; did you mean 'ipc-ns-deferred-free'? `kab list` shows all");
     EXPECT_EQ(found("zebra"), "no evaluation 'zebra'; `kab list` shows all");
-    EXPECT_EQ(found("01K"), "no evaluation '01K'; `kab list` shows all");  // too short for a prefix
+    EXPECT_EQ(found("01k"),
+              "no evaluation '01k': the beginning of a uid needs four characters or more; `kab list` shows all");
     EXPECT_EQ(found("%"), "no evaluation '%'; `kab list` shows all");
     EXPECT_NE(found("01KDXF").find("is the start of 2 evaluations"), std::string::npos) << found("01KDXF");
     const auto near_uid = "1" + test::sample_evaluation(1).substr(1);
