@@ -9,7 +9,7 @@ namespace kab::api {
 
 struct ApiOptions {
     fs::path socket;
-    unsigned socket_mode = 0600;  ///< 0660 for a system-wide daemon with a group
+    unsigned socket_mode = 0600;  ///< 0660 for a daemon that a group shares
     DaemonInfo info;
     HttpLimits limits = {};
 };

@@ -156,8 +156,7 @@ HttpReply Handlers::events(const HttpRequest& request) {
 
 HttpReply Handlers::shutdown(const HttpRequest&) {
     if (!info_.is_private)
-        return HttpReply::error(
-            {Fault::conflict, "this daemon is a system service: stop it with its service manager", {}});
+        return HttpReply::error({Fault::conflict, "kab did not start this daemon: end it where it was started", {}});
     if (!service_.idle())
         return HttpReply::error({Fault::conflict, "evaluations are queued or running: wait, or cancel them", {}});
     auto reply = HttpReply::json(202, Json{{"pid", ::getpid()}});

@@ -68,6 +68,7 @@ class Session : public std::enable_shared_from_this<Session> {
   private:
     void read_header();
     void on_header(error_code error);
+    void invite_body();
     void read_body();
     void on_body(error_code error);
     void handle();
@@ -148,7 +149,19 @@ void Session::on_header(error_code error) {
         return refuse(HttpReply::error(
             413, {Fault::usage, fmt::format("a body of {} bytes: at most {} are accepted here", *length, limit), {}}));
     parser_->body_limit(limit);
+    if (boost::beast::iequals(request[http::field::expect], "100-continue")) return invite_body();
     read_body();
+}
+
+/// curl holds back a long body until it is told that it will be taken.
+void Session::invite_body() {
+    response_.emplace(http::status::continue_, 11);
+    stream_.expires_after(server_->limits.write);
+    http::async_write(stream_, *response_, [self = shared_from_this()](error_code error, std::size_t) {
+        self->response_.reset();
+        if (error || self->closed_) return self->close();
+        self->read_body();
+    });
 }
 
 void Session::read_body() {

@@ -52,6 +52,26 @@ TEST_F(HttpServerTest, BodiesOverTheLimitAreRefusedThoughSentWhole) {
     EXPECT_TRUE(service_.submissions.empty());
 }
 
+TEST_F(HttpServerTest, ABodyThatWaitsForAnInvitationGetsOne) {
+    start();
+    const std::string head =
+        "PUT /v1/blobs/" + std::string(64, 'a') + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n";
+    RawClient client(socket());
+    client.send(head + "Content-Length: 5\r\n\r\n");
+    ASSERT_TRUE(client.receive_until("\r\n\r\n"));
+    EXPECT_EQ(client.received, "HTTP/1.1 100 Continue\r\n\r\n");
+    client.received.clear();
+    client.send("hello");
+    ASSERT_TRUE(client.receive_until("\"bytes\":5"));
+    EXPECT_EQ(client.answer().status, 201);
+    EXPECT_EQ(on_loop([&] { return service_.blobs.at(std::string(64, 'a')); }), "hello");
+    // One that would be refused anyway is refused at once, unsent.
+    RawClient large(socket());
+    large.send(head + "Content-Length: 99999999999\r\n\r\n");
+    large.receive_until("\r\n\r\n");
+    EXPECT_EQ(large.answer().status, 413);
+}
+
 TEST_F(HttpServerTest, OneConnectionServesManyRequests) {
     start();
     RawClient client(socket());
