@@ -46,7 +46,7 @@ struct Plan {
     std::vector<char*> argv, envp;
     std::string working_directory;
     int nice = 0;
-    UniqueFd null;
+    UniqueFd null, held;
     UniqueFd child_in, child_out, child_err, child_lifeline;  ///< the child's ends of pipes, copies of descriptors
     int in = -1, out = -1, err = -1, lifeline = -1;           ///< what becomes 0, 1, 2, 3
 };
@@ -152,6 +152,7 @@ Status make_output(const Output& output, int standard, int stdout_of_child, Uniq
         // What others (or whoever started us) forgot to open close-on-exec stays here.
         const unsigned first = plan.lifeline < 0 ? 3 : 4;
         ::close_range(first, ~0U, CLOSE_RANGE_CLOEXEC);
+        if (plan.held) ::fcntl(plan.held.get(), F_SETFD, 0);
         // Handlers are reset by exec; what is ignored would stay ignored.
         for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) ::signal(number, SIG_DFL);
         sigset_t none;
@@ -183,6 +184,10 @@ Result<Spawned> spawn(const ProcessSpec& spec) {
     if (!null) return pass(null);
     plan.null.reset(::fcntl(null->get(), F_DUPFD_CLOEXEC, first_free_fd));
     if (!plan.null) return fail_errno(errno, "duplicate /dev/null");
+    if (spec.supervised && spec.held >= 0) {
+        plan.held.reset(::fcntl(spec.held, F_DUPFD_CLOEXEC, first_free_fd));
+        if (!plan.held) return fail_errno(errno, fmt::format("duplicate descriptor {}", spec.held));
+    }
     if (auto status = make_words(spec, plan); !status) return pass(status);
     if (auto status = make_input(spec, plan, ours); !status) return pass(status);
     for (const bool error_stream : {false, true}) {

@@ -54,6 +54,10 @@ struct ProcessSpec {
     /// the program runs as it would anyway.
     int nice = 0;
 
+    /// A descriptor (of a lock) that the supervisor keeps open until the program and all its descendants have
+    /// ended, this process's death included; -1: none. The program itself does not get it. Supervised only.
+    int held = -1;
+
     enum class Input { null, pipe };
     Input in = Input::null;
     Output out = Output::pipe();

@@ -9,6 +9,7 @@
 // A command whose supervisor is killed dies with it (PR_SET_PDEATHSIG).
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -91,6 +92,7 @@ long long now_ms() {
         const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (null < 0 || dup2(null, STDIN_FILENO) < 0) _exit(exit_internal);
     }
+    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);  // a lock that was given to us to hold is not the command's
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &no_signals, nullptr);
     // execvp would have /bin/sh interpret a file that is no program.

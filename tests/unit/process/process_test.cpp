@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,6 +61,12 @@ class Witness {
         char c = 0;
         while (::read(fd_.get(), &c, 1) > 0) {
         }
+    }
+    /// Nobody holds it, without waiting.
+    bool is_dead_now() {
+        if (::fcntl(fd_.get(), F_SETFL, O_NONBLOCK) != 0) return false;
+        char c = 0;
+        return ::read(fd_.get(), &c, 1) == 0;
     }
 
   private:
@@ -232,6 +239,36 @@ TEST_F(ProcessTest, everything_dies_when_the_parent_is_killed) {
     ASSERT_EQ(::kill(parent, SIGKILL), 0);
     witness.await_death();
     ASSERT_EQ(::waitpid(parent, nullptr, 0), parent);
+}
+
+TEST_F(ProcessTest, a_held_lock_outlives_its_owner_until_all_has_ended) {
+    const auto fifo = make_fifo("witness");
+    const auto lock = directory_->path() / "lock";
+    const pid_t parent = ::fork();
+    ASSERT_GE(parent, 0);
+    if (parent == 0) {
+        const UniqueFd held(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+        if (::flock(held.get(), LOCK_EX) != 0) ::_exit(1);
+        auto spec = shell(script_with_daemon(fifo));
+        spec.held = held.get();
+        (void)run_process(spec);
+        ::_exit(0);
+    }
+    Witness witness(fifo);
+    witness.await_lines(2);
+    ASSERT_EQ(::kill(parent, SIGKILL), 0);
+    ASSERT_TRUE(FileLock::take(lock));
+    EXPECT_TRUE(witness.is_dead_now());
+    ASSERT_EQ(::waitpid(parent, nullptr, 0), parent);
+}
+
+TEST_F(ProcessTest, a_held_lock_is_not_the_commands) {
+    const UniqueFd held(::open((directory_->path() / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    auto spec = shell("ls -l /proc/self/fd | grep -c ' -> '");
+    spec.held = held.get();
+    const auto done = run_process(spec);
+    ASSERT_TRUE(done);
+    EXPECT_EQ(done->out, "4\n");
 }
 
 TEST_F(ProcessTest, the_command_dies_with_its_supervisor) {
