@@ -11,8 +11,6 @@ namespace kab::report {
 namespace {
 
 constexpr std::size_t most_named = 3;
-/// More blocks than this many times those at hand are no advice.
-constexpr int most_more = 10;
 
 class Claims {
   public:
@@ -90,14 +88,17 @@ std::string Claims::price(const stats::Comparison& primary) {
         });
     };
     std::vector<int> worse, better, slightly;
+    bool others = false;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto& c = all[i];
         if (&c == &primary || c.arm != primary.arm || c.control || (c.series >= 0 && swept(c))) continue;
+        others |= c.estimate.has_value();
         if (c.verdict == Verdict::improved && c.material) better.push_back(static_cast<int>(i));
         if (c.verdict == Verdict::regressed) (c.material ? worse : slightly).push_back(static_cast<int>(i));
     }
+    if (!others) return " No other metric was compared.";
     std::string slight;
-    if (!slightly.empty()) slight = " Worse, too, though perhaps by less than the margin: " + named(slightly) + ".";
+    if (!slightly.empty()) slight = " Worse, too, though not shown to exceed the margin: " + named(slightly) + ".";
     if (primary.verdict == Verdict::regressed) {
         std::string text =
             better.empty() ? " No other metric was shown to be better."
@@ -107,7 +108,8 @@ std::string Claims::price(const stats::Comparison& primary) {
     }
     if (worse.empty()) return slight.empty() ? " No other metric was shown to be worse." : slight;
     if (primary.verdict == Verdict::improved)
-        return " The price: " + named(worse) + "." + (primary.material ? " A trade, not a win." : "") + slight;
+        return " The price: " + named(worse) + "." + (primary.material ? " A trade, not a win." : " Not a win.") +
+               slight;
     std::string text = " Shown to be worse: " + named(worse) + ".";
     if (!better.empty()) text += " Shown to be better: " + named(better) + ". A trade, not a win.";
     return text + slight;
@@ -158,12 +160,14 @@ std::string Claims::judged(const stats::Comparison& primary) {
                                price(primary));
         case stats::Verdict::inconclusive: {
             std::string open, more;
-            if (primary.estimate) open = "; neither a difference nor equivalence within " + margin + " is shown";
+            if (primary.estimate) {
+                open = "; neither a difference nor equivalence within " + margin + " is shown";
+                more = " At this noise more blocks alone will hardly settle it.";
+            }
             if (primary.more_blocks)
-                more = *primary.more_blocks <= most_more * primary.n
-                           ? fmt::format(" About {} more blocks would likely settle it, in a new evaluation.",
-                                         *primary.more_blocks)
-                           : " At this noise more blocks alone will hardly settle it.";
+                more = fmt::format(" About {} more block{} would likely settle it, in a new evaluation.",
+                                   *primary.more_blocks, *primary.more_blocks == 1 ? "" : "s");
+            if (primary.exact || report_.input.arms[static_cast<std::size_t>(primary.arm)].stopped) more.clear();
             return fmt::format("{}cannot tell for {}: {}{}.{}{}{}", lead, metric, figures, open, more, fragile,
                                price(primary));
         }

@@ -188,7 +188,9 @@ std::optional<int> blocks_still_needed(const Measured& m) {
     const auto equivalence = blocks_for_equivalence(effect, m.margin / m.test.sd, m.level.fixed_equivalence, power);
     std::optional<int> best = difference;
     if (equivalence && (!best || *equivalence < *best)) best = equivalence;
-    if (!best) return std::nullopt;
+    // Ten times the blocks at hand are no advice any more.
+    constexpr int most = 10;
+    if (!best || *best - m.row.n > most * m.row.n) return std::nullopt;
     return std::max(1, *best - m.row.n);
 }
 
