@@ -63,7 +63,9 @@ std::string arms_text(const api::EvaluationDetail& detail) {
         table.rows.push_back({arm.name, arm.control ? "(control)" : cell(arm.against), arm.status,
                               cell(arm.kernel_key.substr(0, 12)), cell(arm.code_signature.substr(0, 12)),
                               std::to_string(arm.boots_ok), std::to_string(arm.boots_failed)});
-        if (!arm.detail.empty()) details.emplace_back(arm.name, arm.detail);
+        // The control arm shares its baseline's kernel, and most often its fate.
+        const bool told = arm.control && !detail.arms.empty() && arm.detail == detail.arms.front().detail;
+        if (!arm.detail.empty() && !told) details.emplace_back(arm.name, arm.detail);
     }
     auto text = "\n" + format_table(table, terminal_width(STDOUT_FILENO));
     if (!details.empty()) text += "\n" + format_details(details, output_width());

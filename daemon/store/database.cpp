@@ -30,10 +30,17 @@ Fault fault_of(int code) {
     }
 }
 
-std::string remedy(int code) {
+std::string remedy(int code, bool reader) {
     switch (code & 0xff) {
         case SQLITE_FULL: return "; free some space and start again, nothing stored so far is lost";
         case SQLITE_BUSY: return "; another program holds it";
+        case SQLITE_CANTOPEN:
+        case SQLITE_READONLY:
+        case SQLITE_PERM:
+            // Without -wal and -shm (removed by another program) a reader would have to make them, and may not.
+            return reader ? "; reading needs read permission on the file, its -wal and its -shm: if those two are "
+                            "missing, any kab command of the owner makes them"
+                          : "";
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB: return "; restore it from a backup (kab.db.before-N) or move it away";
         default: return {};
@@ -47,11 +54,12 @@ tl::unexpected<Error> Database::failed(int code, const std::string& what) const 
     const bool current = handle_ && sqlite3_extended_errcode(handle_) == code;
     std::string message = fmt::format("cannot {}: {}", what, current ? sqlite3_errmsg(handle_) : sqlite3_errstr(code));
     const int primary = code & 0xff;
+    const bool reader = handle_ && sqlite3_db_readonly(handle_, "main") == 1;
     if (handle_ && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN)) {
         const int number = sqlite3_system_errno(handle_);
         if (number != 0) message += fmt::format(" ({})", std::generic_category().message(number));
     }
-    return tl::unexpected(Error{fault_of(code), message + remedy(code), file_.string()});
+    return tl::unexpected(Error{fault_of(code), message + remedy(code, reader), file_.string()});
 }
 
 Result<std::unique_ptr<Database>> Database::open(const fs::path& file, Access access) {

@@ -9,20 +9,6 @@ namespace kab::store {
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Store::~Store() = default;
 
-namespace {
-
-Status prepare_reader(Database& database) {
-    auto ready = check_version(database, embedded_migrations());
-    // Without -wal and -shm (removed by another program) a reader would have to make them, and may not.
-    if (!ready && ready.error().fault == Fault::io)
-        ready.error().message +=
-            "; reading needs read permission on the file, its -wal and its -shm: if those two are missing, any kab "
-            "command of the owner makes them";
-    return ready;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Store>> Store::open(const fs::path& file, Mode mode) {
     auto impl = std::make_unique<Impl>();
     impl->mode = mode;
@@ -42,7 +28,7 @@ Result<std::unique_ptr<Store>> Store::open(const fs::path& file, Mode mode) {
         auto database = Database::open(file, Database::Access::read_only);
         if (!database) return pass(database);
         impl->database = std::move(*database);
-        if (auto ready = prepare_reader(*impl->database); !ready) return pass(ready);
+        if (auto ready = check_version(*impl->database, embedded_migrations()); !ready) return pass(ready);
     }
     return std::unique_ptr<Store>(new Store(std::move(impl)));
 }

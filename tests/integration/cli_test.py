@@ -320,7 +320,8 @@ class Check(Case):
         self.write("kernel.img", looks_like_a_kernel())
         self.write("good.yaml", GOOD)
         text = self.kab("check", "good.yaml", code=0).stdout
-        for part in ("small", "margin 2%", "512 MiB", "run 5m", "evaluation 24h", "base  (baseline)", "change  (against base)", "control", "children=10", "9 boots"):
+        for part in ("small", "margin 2%", "512 MiB", "run 5m", "evaluation 24h", "base  (baseline)",
+                     "change  (against base)", "control", "children=10", "9 boots"):
             self.assertIn(part, text)
         exported = json.loads(self.kab("check", "--export-json", "good.yaml", code=0).stdout)
         self.assertEqual(json.loads(self.kab("check", "--json", "good.yaml", code=0).stdout), exported)
@@ -337,72 +338,75 @@ class Check(Case):
 
 
 class BadInputs(Case):
-    """What `kab check` finds is refused before a daemon is started; the rest is found when it is frozen or built. In
-    either case: one line that names the object, an exit code that says whose fault it is, nothing left behind."""
+    """Files that are wrong in themselves are found by `kab check`, before a daemon is started; what only shows against
+    the sources by `kab run`. In either case: one line that names the object, exit code 2, nothing left behind."""
 
-    def refuse(self, name, expected, codes, check=None):
-        """`check`: the code of `kab check` where it need not find it."""
-        for command in ("check", "run"):
-            done = self.kab(command, name)
-            if command == "check" and check is not None and done.returncode == check:
-                continue
-            self.assertIn(done.returncode, codes, f"kab {command}: {done.stdout}{done.stderr}")
-            self.assertEqual(done.stdout, "", command)
-            lines = [line for line in done.stderr.splitlines() if all(part in line for part in expected)]
-            self.assertTrue(lines, f"kab {command} does not name {expected}:\n{done.stderr}")
-            self.assertLess(max(map(len, lines)), 500)
-        if self.state.exists():
-            left = self.kab("query", "select count(*) from kernel where path <> ''", code=0).stdout.split()[1]
-            self.assertEqual(left, "0", "a kernel was kept")
-            self.assertEqual(self.kab("list", "--json", code=0).stdout.count('"status":"failed"'), 1)
+    def assert_refused(self, expected, *command):
+        done = self.kab(*command, code=2)
+        self.assertEqual(done.stdout, "", command)
+        lines = [line for line in done.stderr.splitlines() if all(part in line for part in expected)]
+        self.assertTrue(lines, f"{command} does not name {expected}:\n{done.stderr}")
+        self.assertLess(min(map(len, lines)), 500)
+
+    def assert_found_by_check(self, name, *expected):
+        for command in ("check", "run", "submit"):
+            self.assert_refused(expected, command, name)
+        self.assertFalse(self.state.exists(), "a daemon was started")
+
+    def assert_found_by_run(self, name, *expected):
+        self.kab("check", name, code=0)
+        self.assert_refused(expected, "run", name)
+        listed = json.loads(self.kab("list", "--json", code=0).stdout)["evaluations"]
+        self.assertEqual([one["status"] for one in listed], ["failed"])
+        kept = self.kab("query", "select count(*) as n from kernel where path <> ''", code=0).stdout
+        self.assertEqual(kept, "n\n0\n", "a kernel was kept")
 
     def test_patch_with_crlf(self):
         self.write_mini()
         self.write("change.patch", PATCH.replace("\n", "\r\n"))
-        self.refuse("mini.yaml", ["change.patch:1:", "CRLF", "dos2unix"], [2, 3], check=0)
+        self.assert_found_by_check("mini.yaml", "change.patch:1:", "CRLF", "dos2unix")
 
     def test_patch_for_another_tree(self):
         self.write_mini()
         self.write("change.patch", PATCH.replace("ipc/namespace.c", "net/socket.c"))
-        self.refuse("mini.yaml", ["change.patch", "net/socket.c", "does not have"], [2, 3], check=0)
+        self.assert_found_by_run("mini.yaml", "change.patch", "net/socket.c", "does not have")
 
     def test_hunk_that_does_not_apply(self):
         self.write_mini()
         self.write("change.patch", PATCH.replace("drop a reference", "take a reference"))
-        self.refuse("mini.yaml", ["change.patch", "hunk at ipc/namespace.c:4 does not apply"], [2, 3], check=0)
+        self.assert_found_by_run("mini.yaml", "change.patch", "hunk at ipc/namespace.c:4 does not apply")
 
     def test_file_that_is_no_patch(self):
         self.write_mini()
         self.write("change.patch", "Dear all,\n\nplease find the patch attached.\n")
-        self.refuse("mini.yaml", ["change.patch", "patch"], [2, 3], check=0)
+        self.assert_found_by_check("mini.yaml", "change.patch", "holds no diff")
 
     def test_symbol_that_does_not_exist(self):
         self.write_mini()
         self.write("mini.config", "CONFIG_PVH=y\nCONFIG_NO_SUCH_THING=y\n")
-        self.refuse("mini.yaml", ["CONFIG_NO_SUCH_THING"], [2, 3], check=0)
+        self.assert_found_by_run("mini.yaml", "CONFIG_NO_SUCH_THING")
 
     def test_fragment_that_is_none(self):
         self.write_mini()
         self.write("mini.config", "PVH: yes\n")
-        self.refuse("mini.yaml", ["mini.config:1"], [2, 3], check=0)
+        self.assert_found_by_check("mini.yaml", "mini.config:1", "CONFIG_NAME=y")
 
     def test_kernel_that_is_no_kernel(self):
         self.write("kernel.img", "this is no kernel\n")
         self.write("bad.yaml", GOOD)
-        self.refuse("bad.yaml", ["not a kernel", str(self.dir / "kernel.img")], [2, 3], check=0)
+        self.assert_found_by_check("bad.yaml", "not a kernel", str(self.dir / "kernel.img"))
 
     def test_path_outside(self):
         self.write_mini()
         self.write("mini.yaml", MINI.replace("change.patch", "../change.patch"))
-        self.refuse("mini.yaml", ["mini.yaml:7:", "../change.patch"], [2])
+        self.assert_found_by_check("mini.yaml", "mini.yaml:7:", "../change.patch")
 
     def test_missing_files(self):
         self.write_mini()
         for name in ("tree", "mini.config", "change.patch"):
             with self.subTest(name):
                 self.write("mini.yaml", MINI.replace(name, "no-" + name))
-                self.refuse("mini.yaml", ["mini.yaml:", "no-" + name], [2])
-        self.assertFalse(self.state.exists(), "a daemon was started")
+                self.assert_found_by_check("mini.yaml", "mini.yaml:", "no-" + name)
 
 
 class Daemon(Case):

@@ -134,6 +134,10 @@ TEST_F(Migrations, AFileThatIsNoDatabaseIsNamed) {
     EXPECT_EQ(opened.error().fault, Fault::io);
     EXPECT_NE(opened.error().text().find("kab.db"), std::string::npos);
     EXPECT_NE(opened.error().text().find("not a database"), std::string::npos) << opened.error().text();
+    const auto read = Store::open(file(), Store::Mode::read_only);
+    ASSERT_FALSE(read);
+    EXPECT_NE(read.error().text().find("move it away"), std::string::npos) << read.error().text();
+    EXPECT_EQ(read.error().text().find("permission"), std::string::npos) << read.error().text();
 }
 
 TEST_F(Migrations, TheEmbeddedOnesAreTheFilesOfSchema) {
