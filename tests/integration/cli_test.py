@@ -232,10 +232,17 @@ class Help(Case):
             self.assertIn("whole number", self.kab("run", "--seed", seed, "x.yaml", code=2).stderr)
         self.assertIn("no option '--frob'", self.kab("--frob", code=2).stderr)
 
-    def test_man_page_names_every_command(self):
+    def test_man_page_names_every_command_and_variable(self):
         page = (SOURCE / "docs/man/kab.1").read_text()
         for command in COMMANDS:
             self.assertRegex(page, rf"(?m)^\.B[RI]? {command}\b")
+        read = set()
+        for folder in ("common", "daemon", "agent", "cli"):
+            for path in (SOURCE / folder).rglob("*.cpp"):
+                read.update(re.findall(r'"(KAB_[A-Z_]+)"', path.read_text()))
+        self.assertIn("KAB_STATE_DIR", read)
+        for variable in read:
+            self.assertRegex(page, rf"(?m)^\.B {variable}$")
 
 
 class FreshMachine(Case):
