@@ -81,6 +81,14 @@ int build(const Json& json, const Paths& paths) {
     return 0;
 }
 
+int run(bool freezing, const char* file) {
+    const auto paths = Paths::from_environment();
+    if (!paths) return report(paths.error(), {});
+    const auto json = read_json(file);
+    if (!json) return report(json.error(), {});
+    return freezing ? freeze(*json, *paths) : build(*json, *paths);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,9 +98,9 @@ int main(int argc, char** argv) {
         return 2;
     }
     std::signal(SIGPIPE, SIG_IGN);
-    const auto paths = Paths::from_environment();
-    if (!paths) return report(paths.error(), {});
-    const auto json = read_json(argv[2]);
-    if (!json) return report(json.error(), {});
-    return freezing ? freeze(*json, *paths) : build(*json, *paths);
+    try {
+        return run(freezing, argv[2]);
+    } catch (const std::exception& e) {  // a bug, or no memory: told like any other error, not by dying of it
+        return report(Error{Fault::internal, std::string("kab-build: ") + e.what(), {}}, {});
+    }
 }

@@ -47,6 +47,35 @@ Result<Built> compile_and_publish(const WorkTree& work_tree, const Frozen& froze
     return pass(compiled);
 }
 
+Result<Built> build_in_work_tree(const Frozen& frozen, const Git& store, const Paths& paths, const Progress& progress) {
+    auto work_tree = WorkTree::open(paths, frozen.family, progress);
+    if (!work_tree) return pass(work_tree);
+    auto cached = find_built(paths, frozen.key);  // by whom we waited for
+    if (!cached) return pass(cached);
+    if (*cached) return std::move(**cached);
+    auto machine = take_machine("building kernel " + frozen.key.substr(0, 12), progress);
+    if (!machine) return pass(machine);
+    if (auto begun = work_tree->begin(); !begun) return pass(begun);
+    if (auto cleared = work_tree->use_toolchain(frozen.toolchain); !cleared) return pass(cleared);
+    // Where it fails, the work tree stays marked as busy and is repaired by who comes next.
+    if (auto checked_out = check_out(*work_tree, frozen, store, progress); !checked_out) return pass(checked_out);
+    auto built = compile_and_publish(*work_tree, frozen, paths, progress);
+    if (auto finished = work_tree->finish(); !finished && built) return pass(finished);
+    return built;
+}
+
+/// Of a damaged store nothing can be built any more: it goes, and the next submission makes it anew. To be called
+/// without locks: whoever has the store's may be waiting for the machine.
+Error after_damage(const Error& error, const Frozen& frozen, const Paths& paths, const Progress& progress) {
+    auto store = SourceStore::open(paths, progress);
+    if (!store || !store->damaged()) return error;
+    if (auto dropped = store->drop(); !dropped) return dropped.error();
+    return Error{Fault::build,
+                 fmt::format("source gone: the snapshot of {} was damaged ({}) and has been removed: submit again",
+                             frozen.origin, error.message),
+                 {}};
+}
+
 }  // namespace
 
 fs::path failed_log(const Paths& paths, const std::string& key) {
@@ -61,23 +90,13 @@ Result<Built> build(const Frozen& frozen, const Paths& paths, const Progress& pr
     if (auto checked = check_toolchain(frozen); !checked) return pass(checked);
     const Git store = SourceStore::reader(paths);
     if (auto checked = check_source(frozen, store); !checked) return pass(checked);
-
-    auto work_tree = WorkTree::open(paths, frozen.family, progress);
-    if (!work_tree) return pass(work_tree);
-    cached = find_built(paths, frozen.key);  // by whom we waited for
-    if (!cached) return pass(cached);
-    if (*cached) return std::move(**cached);
-    auto machine = take_machine("building kernel " + frozen.key.substr(0, 12), progress);
-    if (!machine) return pass(machine);
-    if (auto begun = work_tree->begin(); !begun) return pass(begun);
-    // Where it fails, the work tree stays marked as busy and is repaired by who comes next.
-    if (auto checked_out = check_out(*work_tree, frozen, store, progress); !checked_out) return pass(checked_out);
-    auto built = compile_and_publish(*work_tree, frozen, paths, progress);
-    if (auto finished = work_tree->finish(); !finished && built) return pass(finished);
-    if (built) {
-        std::error_code ignored;
-        fs::remove(failed_log(paths, frozen.key), ignored);
+    auto built = build_in_work_tree(frozen, store, paths, progress);
+    if (!built) {
+        if (built.error().fault != Fault::infra || !tells_damage(built.error().message)) return built;
+        return tl::unexpected(after_damage(built.error(), frozen, paths, progress));
     }
+    std::error_code ignored;
+    fs::remove(failed_log(paths, frozen.key), ignored);
     return built;
 }
 

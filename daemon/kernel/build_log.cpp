@@ -29,6 +29,17 @@ bool is_tool_error(std::string_view line) {
     return false;
 }
 
+/// "   12 |     return perror("No space left on device");": the compiler quotes the source.
+bool is_quoted_source(std::string_view line) {
+    const auto bar = line.find('|');
+    return bar != std::string_view::npos && line.substr(0, bar).find_first_not_of(" 0123456789") == std::string::npos;
+}
+
+/// The kernel's makefiles and Kconfig frame what they have to say: "***", "*** The source tree is not clean, ...".
+bool is_framed_error(std::string_view line) {
+    return line.substr(0, 4) == "*** " && !contains(line, "Default configuration is based on");
+}
+
 bool is_step(std::string_view line, std::string_view step) {
     return line.substr(0, 2) == "  " && line.substr(2, step.size()) == step && line.substr(2 + step.size(), 1) == " ";
 }
@@ -51,12 +62,13 @@ void BuildLog::add(std::string_view line) {
     } else if (contains(line, ": warning: ")) {
         ++warnings_;
     }
+    if (is_quoted_source(line)) return;
     if (tells_full_disk(line)) full_disk_ = true;
     if (compiler_error_.empty() && is_compiler_error(line)) {
         compiler_error_ = shortened(line, source_);
-    } else if (tool_error_.empty() && is_tool_error(line)) {
+    } else if (tool_error_.empty() && (is_tool_error(line) || is_framed_error(line))) {
         tool_error_ = shortened(line, source_);
-    } else if (make_error_.empty() && line.substr(0, 4) == "make" && contains(line, ": *** ")) {
+    } else if (make_error_.empty() && contains(line, ": *** ")) {  // "Makefile:12: *** ..." is of $(error ...)
         make_error_ = shortened(line, source_);
     }
 }

@@ -5,8 +5,8 @@
 #include <charconv>
 
 #include "common/digest/sha256.h"
-#include "daemon/kernel/config.h"
 #include "daemon/kernel/kconfig.h"
+#include "daemon/kernel/text/config.h"
 #include "daemon/kernel/toolchain.h"
 
 namespace kab::kernel {
@@ -62,19 +62,22 @@ void Compilation::on_line(std::string_view line) {
     if (log_.linking()) {
         if (!was_linking) show("link", 0, 0);
     } else if (log_.objects() != before) {
-        show("compile", log_.objects(), expected_ == 0 ? 0 : std::max(expected_, log_.objects()));
+        // Where more comes than was expected, nothing is known any more.
+        show("compile", log_.objects(), log_.objects() < expected_ ? expected_ : 0);
     }
 }
 
 Status Compilation::make(const fs::path& output, std::vector<std::string> args, const char* what) {
-    const ProcessSpec spec = make_command(tree_.source(), output, tree_.temporary(), std::move(args));
+    ProcessSpec spec = make_command(tree_.source(), output, tree_.temporary(), std::move(args));
+    spec.held = tree_.running();
     RunOptions options;
     options.on_stdout_line = [this](std::string_view line) { on_line(line); };
     auto done = run_process(spec, options);
     if (!done) return pass(done);
     wall_ += done->elapsed;
     cpu_ += done->cpu;
-    if (log_.full_disk() || (!log_status_ && tells_full_disk(log_status_.error().message))) {
+    const bool log_lost = !log_status_ && tells_full_disk(log_status_.error().message);
+    if (log_lost || (!done->status.ok() && log_.full_disk())) {
         return fail(Fault::io, "disk full while building in {}: free some space and run again",
                     tree_.source().parent_path().string());
     }
@@ -85,7 +88,7 @@ Status Compilation::make(const fs::path& output, std::vector<std::string> args, 
 }
 
 Status Compilation::write_base(const fs::path& config) {
-    if (frozen_.base != "tinyconfig" && frozen_.base != "defconfig") return write_file(config, frozen_.base);
+    if (!is_named_base(frozen_.base)) return write_file(config, frozen_.base);
     std::error_code ignored;
     fs::remove(config, ignored);
     return make(tree_.configure_output(), {frozen_.base}, "configuration failed");

@@ -41,6 +41,13 @@ std::string quoted_directory(const fs::path& path) {
     return result + '"';
 }
 
+/// The first word that is neither -c nor its value.
+std::string subcommand(const std::vector<std::string>& args) {
+    std::size_t at = 0;
+    while (at + 2 < args.size() && args[at] == "-c") at += 2;
+    return at < args.size() ? args[at] : "";
+}
+
 }  // namespace
 
 ProcessSpec Git::spec(std::vector<std::string> args) const {
@@ -75,6 +82,7 @@ Result<RunOutput> Git::run(std::vector<std::string> args, std::string input) con
     ProcessSpec process = spec(std::move(args));
     RunOptions options;
     options.capture_bytes = capture_limit;
+    options.limit = limit;
     if (!input.empty()) {
         process.in = ProcessSpec::Input::pipe;
         options.input = std::move(input);
@@ -83,7 +91,7 @@ Result<RunOutput> Git::run(std::vector<std::string> args, std::string input) con
 }
 
 Result<std::string> Git::text(std::vector<std::string> args, std::string input) const {
-    const std::string what = args.empty() ? "" : args.front();
+    const std::string what = subcommand(args);
     auto done = run(std::move(args), std::move(input));
     if (!done) return pass(done);
     if (!done->status.ok()) {
@@ -106,19 +114,17 @@ std::string first_complaint(const std::string& stderr_text) {
     return lines.empty() ? "" : lines.front();
 }
 
-std::vector<std::string> split_lines(std::string_view text) {
-    std::vector<std::string> lines;
-    while (!text.empty()) {
-        const auto end = text.find('\n');
-        lines.emplace_back(text.substr(0, end));
-        if (end == std::string_view::npos) break;
-        text.remove_prefix(end + 1);
-    }
-    return lines;
-}
-
 bool tells_full_disk(std::string_view text) {
     for (const char* words : {"No space left on device", "Out of diskspace", "Disk quota exceeded"}) {
+        if (text.find(words) != std::string_view::npos) return true;
+    }
+    return false;
+}
+
+bool tells_damage(std::string_view text) {
+    for (const char* words : {"corrupt", "inflate: ", "unable to unpack", "unable to read", "bad object", "bad file",
+                              "missing blob", "missing tree", "object file", "packfile", "not a git repository",
+                              "unable to find", "could not read", "failed to read object"}) {
         if (text.find(words) != std::string_view::npos) return true;
     }
     return false;

@@ -13,40 +13,92 @@ tl::unexpected<Error> bad(Fault fault, const std::string& where, std::string mes
     return tl::unexpected(Error{fault, std::move(message), where});
 }
 
-/// Over names and contents, so that other modules make another kernel.
-Result<std::string> hash_directory(const fs::path& directory) {
+/// A module, packed or not, or one of depmod's lists.
+bool is_of_modules(const std::string& name) {
+    const bool module = name.ends_with(".ko") || name.find(".ko.") != std::string::npos;
+    return module || name.rfind("modules.", 0) == 0;
+}
+
+/// What of a directory of modules is taken, relative to it and sorted: files, and links that lead to files.
+Result<std::vector<fs::path>> list_modules(const fs::path& directory) {
     std::vector<fs::path> files;
     std::error_code error;
     fs::recursive_directory_iterator walk(directory, error);
     for (const fs::recursive_directory_iterator end; !error && walk != end; walk.increment(error)) {
-        if (!walk->is_symlink(error) && walk->is_regular_file(error)) files.push_back(walk->path());
+        std::error_code dangling;
+        if (!is_of_modules(walk->path().filename().string()) || !walk->is_regular_file(dangling)) continue;
+        files.push_back(walk->path().lexically_relative(directory));
     }
     if (error) return fail(Fault::io, "read {}: {}", directory.string(), error.message());
+    if (files.empty()) {
+        return bad(Fault::spec, directory.string(),
+                   "holds no kernel modules (expected a directory like /lib/modules/VERSION)");
+    }
     std::sort(files.begin(), files.end());
+    return files;
+}
+
+/// Over names and contents, so that other modules make another kernel. Empty for no modules.
+Result<std::string> hash_modules(const fs::path& directory) {
+    if (directory.empty()) return std::string();
+    auto files = list_modules(directory);
+    if (!files) return pass(files);
     Sha256 hash;
-    for (const auto& file : files) {
-        auto content = sha256_file(file);
+    for (const auto& file : *files) {
+        auto content = sha256_file(directory / file);
         if (!content) return content;
-        hash.field(file.lexically_relative(directory).string()).field(*content);
+        hash.field(file.string()).field(*content);
     }
     return hash.hex();
 }
 
-Result<std::string> image_key(const std::string& image_hash, const std::string& modules) {
-    Sha256 hash;
-    hash.field("kab-image-1").field(image_hash);
-    if (!modules.empty()) {
-        auto content = hash_directory(modules);
-        if (!content) return content;
-        hash.field(*content);
+Status copy_modules(const fs::path& from, const fs::path& to) {
+    auto files = list_modules(from);
+    if (!files) return pass(files);
+    for (const auto& file : *files) {
+        if (auto made = make_directories((to / file).parent_path()); !made) return made;
+        std::error_code error;
+        fs::copy_file(from / file, to / file, error);
+        if (error) return fail(Fault::io, "copy {} to {}: {}", (from / file).string(), to.string(), error.message());
     }
+    return {};
+}
+
+Result<std::string> image_key(const fs::path& image, const fs::path& modules) {
+    auto image_hash = sha256_file(image);
+    if (!image_hash) return image_hash;
+    auto modules_hash = hash_modules(modules);
+    if (!modules_hash) return modules_hash;
+    Sha256 hash;
+    hash.field("kab-image-1").field(*image_hash);
+    if (!modules_hash->empty()) hash.field(*modules_hash);
     return hash.hex();
 }
 
-Result<Built> put(const Frozen& frozen, const Paths& paths, const fs::path& image) {
-    auto inspected = inspect_kernel(image);
+/// Copies into the cache, then looks whether what came there is what the key stands for.
+Result<Built> put(const Frozen& frozen, const Paths& paths) {
+    auto inspected = inspect_kernel(frozen.image);
     if (!inspected) return pass(inspected);
-    return publish_image(paths, frozen, image, inspected->kind == KernelImage::Kind::vmlinux ? "vmlinux" : "bzimage");
+    const char* format = inspected->kind == KernelImage::Kind::vmlinux ? "vmlinux" : "bzimage";
+    return publish_image(paths, frozen, format, [&](const fs::path& image, const fs::path& modules) -> Status {
+        const fs::path copied = frozen.modules_from.empty() ? fs::path() : modules;
+        if (!copied.empty()) {
+            if (auto done = copy_modules(frozen.modules_from, copied); !done) return done;
+        }
+        auto key = image_key(image, copied);
+        if (!key) return pass(key);
+        if (*key == frozen.key) return {};
+        return bad(Fault::spec, frozen.image, "changed while being read: run again when it is complete");
+    });
+}
+
+/// As find_built, the modules included.
+Result<std::optional<Built>> find_image(const Frozen& frozen, const Paths& paths) {
+    auto built = find_built(paths, frozen.key);
+    if (!built || !*built || frozen.modules.empty()) return built;
+    const auto key = image_key((*built)->path, frozen.modules);  // the modules, too, are those that were put there
+    if (!key || *key != frozen.key) return std::nullopt;
+    return built;
 }
 
 }  // namespace
@@ -66,7 +118,7 @@ Result<Frozen> freeze_image(const Request& request, const Paths& paths, const Pr
     if (!inspected) return bad(inspected.error().fault, inspected.error().where, inspected.error().message);
     auto hash = sha256_file(image);
     if (!hash) return pass(hash);
-    auto key = image_key(*hash, request.modules);
+    auto key = image_key(image, request.modules);
     if (!key) return pass(key);
     Frozen frozen;
     frozen.key = *key;
@@ -74,24 +126,23 @@ Result<Frozen> freeze_image(const Request& request, const Paths& paths, const Pr
     frozen.origin = fmt::format("{} (sha256 {})", image, hash->substr(0, 12));
     frozen.release = inspected->release;
     frozen.image = image;
-    frozen.modules = request.modules;
-    auto cached = find_built(paths, frozen.key);
+    frozen.modules_from = request.modules;
+    if (!request.modules.empty()) frozen.modules = image_modules(paths, frozen.key);
+    auto cached = find_image(frozen, paths);
     if (!cached) return pass(cached);
     if (*cached) return frozen;
-    if (auto built = put(frozen, paths, image); !built) return pass(built);
+    if (auto built = put(frozen, paths); !built) return pass(built);
     return frozen;
 }
 
 Result<Built> build_image(const Frozen& frozen, const Paths& paths) {
-    auto cached = find_built(paths, frozen.key);
+    auto cached = find_image(frozen, paths);
     if (!cached) return pass(cached);
     if (*cached) return std::move(**cached);
-    auto hash = sha256_file(frozen.image);
-    if (!hash) return bad(Fault::build, frozen.image, "source gone: it is neither in the cache nor here any more");
-    auto key = image_key(*hash, frozen.modules);
-    if (!key) return pass(key);
+    auto key = image_key(frozen.image, frozen.modules_from);
+    if (!key) return bad(Fault::build, frozen.image, "source gone: it is neither in the cache nor here any more");
     if (*key != frozen.key) return bad(Fault::build, frozen.image, "source gone: changed since it was submitted");
-    return put(frozen, paths, frozen.image);
+    return put(frozen, paths);
 }
 
 }  // namespace kab::kernel

@@ -36,7 +36,7 @@ class Reader {
 Json to_json(const Request& request) {
     return {{"kind", request.kind},       {"location", request.location}, {"ref", request.ref},
             {"modules", request.modules}, {"base", request.base},         {"config", request.config},
-            {"patches", request.patches}};
+            {"patches", request.patches}, {"root", request.root}};
 }
 
 Json to_json(const Frozen& frozen) {
@@ -50,7 +50,7 @@ Json to_json(const Frozen& frozen) {
             {"base", frozen.base},     {"fragments", frozen.fragments},
             {"patches", patches},      {"toolchain", frozen.toolchain},
             {"image", frozen.image},   {"modules", frozen.modules},
-            {"family", frozen.family}};
+            {"family", frozen.family}, {"modules_from", frozen.modules_from}};
 }
 
 Json to_json(const Built& built) {
@@ -74,7 +74,7 @@ Result<Request> request_from_json(const Json& json) {
     Reader reader(json);
     reader.need("kind", request.kind).need("location", request.location).may("ref", request.ref);
     reader.may("modules", request.modules).may("base", request.base);
-    reader.may("config", request.config).may("patches", request.patches);
+    reader.may("config", request.config).may("patches", request.patches).may("root", request.root);
     if (!reader.status()) return pass(reader.status());
     return request;
 }
@@ -87,7 +87,7 @@ Result<Frozen> frozen_from_json(const Json& json) {
     reader.may("base_commit", frozen.base_commit).may("tree", frozen.tree).may("release", frozen.release);
     reader.may("base", frozen.base).may("fragments", frozen.fragments).may("patches", patches);
     reader.may("toolchain", frozen.toolchain).may("image", frozen.image).may("modules", frozen.modules);
-    reader.may("family", frozen.family);
+    reader.may("family", frozen.family).may("modules_from", frozen.modules_from);
     for (const auto& entry : patches) {
         PatchInfo patch;
         Reader inner(entry);

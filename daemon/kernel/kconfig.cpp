@@ -3,7 +3,7 @@
 #include <array>
 
 #include "common/suggest.h"
-#include "daemon/kernel/git.h"
+#include "daemon/kernel/text/lines.h"
 
 namespace kab::kernel {
 namespace {
@@ -74,7 +74,7 @@ void Kconfig::add(const std::string& text) {
 std::string Kconfig::explain(const NotGranted& setting) const {
     const auto& [asked, got] = setting;
     const std::string symbol = "CONFIG_" + asked.symbol;
-    const std::string what = fmt::format("{}={} ({})", symbol, asked.value, asked.where);
+    const std::string what = symbol + "=" + asked.value;
     const auto found = symbols_.find(asked.symbol);
     if (found == symbols_.end()) {
         std::vector<std::string> names;
@@ -97,7 +97,7 @@ Error explain_not_granted(const std::vector<NotGranted>& settings, const Kconfig
             text += fmt::format("; and {} more:", settings.size() - i);
         }
         if (i < shown_in_full) {
-            text += (i == 0 ? "" : "; ") + kconfig.explain(settings[i]);
+            text += (i == 0 ? "" : "; " + settings[i].asked.where + ": ") + kconfig.explain(settings[i]);
         } else {
             text += " CONFIG_" + settings[i].asked.symbol;
         }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/files.h"
-#include "daemon/kernel/config.h"
+#include "daemon/kernel/text/config.h"
 
 namespace kab::kernel {
 
@@ -21,14 +21,15 @@ class Kconfig {
     /// Adds what one Kconfig file says.
     void add(const std::string& text);
 
-    /// "CONFIG_IPC_NSS=y (vm.config:23) does not exist in this kernel; did you mean CONFIG_IPC_NS?"
+    /// "CONFIG_IPC_NSS=y does not exist in this kernel; did you mean CONFIG_IPC_NS?"
     std::string explain(const NotGranted& setting) const;
 
   private:
     std::map<std::string, KconfigSymbol> symbols_;
 };
 
-/// All of them in one line (the first few in full). Fault::spec; `where` is the first one's place.
+/// All of them in one line (the first few in full, with the places of those after the first). Fault::spec; `where` is
+/// the first one's place.
 Error explain_not_granted(const std::vector<NotGranted>& settings, const Kconfig& kconfig);
 
 }  // namespace kab::kernel

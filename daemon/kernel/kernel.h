@@ -25,6 +25,9 @@ struct Request {
     std::string base = "tinyconfig";
     std::vector<std::string> config;   ///< fragment files
     std::vector<std::string> patches;  ///< files, mailboxes, directories with a series
+    /// The directory in which base, config and patches lie as copies of files elsewhere, each under its own absolute
+    /// path; people are shown that path. Empty: they are the files themselves.
+    std::string root;
 };
 
 struct PatchInfo {
@@ -40,12 +43,14 @@ struct Frozen {
     std::string base_commit;  ///< git commit where there is one
     std::string tree;         ///< git tree with patches; empty for image
     std::string release;      ///< `make kernelversion`; empty for image
-    std::string base;         ///< tinyconfig, defconfig or the text of the file
+    std::string base;         ///< tinyconfig, defconfig, or the file's text after a comment that names it
     std::string fragments;    ///< concatenated fragments, each with a comment naming its file and line 1
     std::vector<PatchInfo> patches;
-    std::string toolchain;       ///< first lines of the compiler's and linker's --version
-    std::string image, modules;  ///< image only: absolute paths
-    std::string family;          ///< names the work tree: sources of one family build incrementally
+    std::string toolchain;     ///< first lines of the compiler's and linker's --version
+    std::string image;         ///< image only: the absolute path it was copied from
+    std::string modules;       ///< image only: the cache's copy of its modules; empty if there are none
+    std::string modules_from;  ///< where they were copied from
+    std::string family;        ///< names the work tree: sources of one family build incrementally
 };
 
 struct Built {
@@ -77,6 +82,9 @@ Result<Built> build(const Frozen& frozen, const Paths& paths, const Progress& pr
 
 /// Where the log of a failed build of this kernel is kept.
 fs::path failed_log(const Paths& paths, const std::string& key);
+
+/// True for a base that the kernel's makefiles make: tinyconfig, defconfig.
+bool is_named_base(const std::string& base);
 
 Json to_json(const Request& request);
 Json to_json(const Frozen& frozen);

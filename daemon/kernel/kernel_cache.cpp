@@ -14,6 +14,9 @@ namespace {
 
 /// Above it a vmlinux carries debug information, which no boot needs; symbols stay for profiles.
 constexpr std::uintmax_t strip_above = 128U << 20;
+constexpr const char* modules_name = "modules";
+/// Free space, in bytes, with which a write that failed has failed for want of it.
+constexpr std::uintmax_t full_below = 8U << 20;
 
 Status copy_in(const fs::path& from, const fs::path& to) {
     std::error_code error;
@@ -21,18 +24,18 @@ Status copy_in(const fs::path& from, const fs::path& to) {
     if (error) return fail(Fault::io, "copy {} to {}: {}", from.string(), to.string(), error.message());
     fs::permissions(to, fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read | fs::perms::others_read,
                     error);
-    auto fd = open_file(to, O_RDONLY);
-    if (!fd) return pass(fd);
-    if (::fsync(fd->get()) != 0) return fail_errno(errno, "fsync " + to.string());
-    return {};
+    return sync_file(to);
 }
 
 Status copy_vmlinux(const fs::path& from, const fs::path& to) {
     std::error_code error;
     if (fs::file_size(from, error) <= strip_above) return copy_in(from, to);
-    auto stripped = run_checked({.program = "strip", .args = {"--strip-debug", "-o", to.string(), from.string()}});
+    auto stripped = run_process({.program = "strip", .args = {"--strip-debug", "-o", to.string(), from.string()}});
     if (!stripped) return pass(stripped);
-    return {};
+    if (stripped->status.ok()) return sync_file(to);
+    if (tells_full_disk(stripped->err) || fs::space(to.parent_path(), error).available < full_below)
+        return fail(Fault::io, "disk full while writing {}: free some space and run again", to.string());
+    return fail(Fault::infra, "strip {}: {}", from.string(), first_complaint(stripped->err));
 }
 
 /// A directory beside the kernels, that takes its place when everything is in it.
@@ -138,12 +141,18 @@ Result<Built> publish(const Paths& paths, const Frozen& frozen, const Compiled& 
     return publication->finish(std::move(built));
 }
 
-Result<Built> publish_image(const Paths& paths, const Frozen& frozen, const fs::path& image,
-                            const std::string& format) {
+fs::path image_modules(const Paths& paths, const std::string& key) {
+    return paths.kernels() / key / modules_name;
+}
+
+Result<Built> publish_image(const Paths& paths, const Frozen& frozen, const std::string& format,
+                            const std::function<Status(const fs::path& image, const fs::path& modules)>& complete) {
     auto publication = Publication::start(paths, frozen);
     if (!publication) return pass(publication);
     const char* name = format == "vmlinux" ? "vmlinux" : "bzImage";
-    if (auto copied = copy_in(image, publication->file(name)); !copied) return pass(copied);
+    if (auto copied = copy_in(frozen.image, publication->file(name)); !copied) return pass(copied);
+    if (auto completed = complete(publication->file(name), publication->file(modules_name)); !completed)
+        return pass(completed);
     auto hash = sha256_file(publication->file(name));
     if (!hash) return pass(hash);
     auto signature = code_signature(publication->file(name));

@@ -32,6 +32,8 @@ Status apply(const Patch& patch, const Git& git, const std::string& base_name) {
     if (!applied) return pass(applied);
     if (applied->status.ok()) return {};
     if (tells_full_disk(applied->err)) return fail(Fault::io, "disk full while applying {}", patch.name);
+    if (tells_damage(applied->err) && applied->err.find("corrupt patch") == std::string::npos)
+        return fail(Fault::infra, "git apply: {}", first_complaint(applied->err));
     std::string message = explain(first_complaint(applied->err), base_name);
     auto backwards = apply_command(patch);
     backwards.insert(backwards.end(), {"--check", "--reverse"});

@@ -48,6 +48,7 @@ Result<std::vector<Section>> read_sections(std::string_view bytes) {
     }
     if (elf->e_shstrndx >= sections.size()) return damaged();
     const auto& names = sections[elf->e_shstrndx].header;
+    if (names.sh_type != SHT_STRTAB) return damaged();  // only of what is in the file the place was checked
     const auto table = bytes.substr(names.sh_offset, names.sh_size);
     for (auto& [name, header] : sections) {
         if (header.sh_name >= table.size()) return damaged();
@@ -59,7 +60,8 @@ Result<std::vector<Section>> read_sections(std::string_view bytes) {
 bool is_loaded(const Section& section) {
     const auto& header = section.header;
     const bool note = header.sh_type == SHT_NOTE || section.name.rfind(".note", 0) == 0;
-    return (header.sh_flags & SHF_ALLOC) != 0 && header.sh_type != SHT_NOBITS && !note;
+    const bool in_file = header.sh_type != SHT_NOBITS && header.sh_type != SHT_NULL;
+    return (header.sh_flags & SHF_ALLOC) != 0 && in_file && !note;
 }
 
 void zero(std::string& bytes, std::size_t begin, std::size_t length) {
@@ -145,8 +147,11 @@ Result<std::string> elf_signature(std::string bytes) {
     std::vector<std::string> contents;
     std::string release;
     std::vector<const Section*> loaded;
+    std::uint64_t total = 0;
     for (const auto& section : *sections) {
         if (!is_loaded(section)) continue;
+        total += section.header.sh_size;
+        if (total > bytes.size()) return fail(Fault::spec, "the ELF file is damaged: its sections overlap");
         loaded.push_back(&section);
         contents.push_back(bytes.substr(section.header.sh_offset, section.header.sh_size));
         const std::string found = zero_banners(contents.back());

@@ -28,6 +28,12 @@ Result<BaseSource> resolve_directory(const std::string& path, const SourceStore&
 /// Without the password that a URL may carry: locations are shown and stored.
 std::string without_credentials(const std::string& location);
 
+/// The kernel's version by its top Makefile. Fault::spec if that is no kernel's.
+Result<std::string> check_makefile(const std::string& makefile);
+
+/// Fault::spec unless the repository names objects by SHA-1, as the store does: others cannot be copied.
+Status check_object_format(const Git& git);
+
 /// `make kernelversion` without running make: VERSION, PATCHLEVEL, SUBLEVEL, EXTRAVERSION of a Makefile.
 /// Empty when they are not there.
 std::string kernel_version(const std::string& makefile);

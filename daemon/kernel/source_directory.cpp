@@ -8,11 +8,38 @@
 namespace kab::kernel {
 namespace {
 
+/// True if the repository around `prefix` leaves it out: then it is no part of that project.
+Result<bool> is_ignored(const Git& git, const fs::path& top, const std::string& prefix) {
+    if (prefix.empty()) return false;
+    Git at_top = git;
+    at_top.directory = top;
+    auto ignored = at_top.run({"check-ignore", "-q", "--", prefix});
+    if (!ignored) return pass(ignored);
+    if (!ignored->status.ok()) return false;
+    auto tracked = at_top.text({"ls-files", "--", prefix});
+    if (!tracked) return pass(tracked);
+    return tracked->empty();
+}
+
+/// The tree of what is there, its new objects on the disk. Looks at 80000 files, so alone on the machine.
+Result<std::string> write_snapshot(const Git& snapshot, const std::string& prefix, const Progress& progress) {
+    auto machine = take_machine("importing " + (snapshot.work_tree / prefix).string(), progress);
+    if (!machine) return pass(machine);
+    auto added = snapshot.text({"-c", "core.compression=1", "-c", "core.fsmonitor=false", "-c",
+                                "core.fsync=committed,loose-object", "-c", "core.fsyncMethod=batch", "-c",
+                                "advice.addEmbeddedRepo=false", "add", "-A", "--", prefix.empty() ? "." : prefix});
+    if (!added) return added;
+    std::vector<std::string> write = {"-c", "core.fsync=committed,loose-object", "write-tree"};
+    if (!prefix.empty()) write.push_back("--prefix=" + prefix);
+    return snapshot.text(write);
+}
+
 /// The user's index is copied (it knows which files are unchanged) and new objects go to our store: nothing
 /// of the user's is written to.
-Result<BaseSource> snapshot_work_tree(Git git, const fs::path& top, const std::string& prefix,
-                                      const SourceStore& store) {
+Result<BaseSource> snapshot_work_tree(Git git, const fs::path& top, const std::string& prefix, const SourceStore& store,
+                                      const Progress& progress) {
     git.directory = top;
+    if (auto checked = check_object_format(git); !checked) return pass(checked);
     auto own_index = git.text({"rev-parse", "--path-format=absolute", "--git-path", "index"});
     if (!own_index) return pass(own_index);
     auto own_objects = git.text({"rev-parse", "--path-format=absolute", "--git-path", "objects"});
@@ -31,14 +58,9 @@ Result<BaseSource> snapshot_work_tree(Git git, const fs::path& top, const std::s
     if (fs::exists(*own_index, error) && !fs::copy_file(*own_index, snapshot.index, error)) {
         return fail(Fault::io, "copy {}: {}", *own_index, error.message());
     }
-    auto added = snapshot.text({"-c", "core.compression=1", "-c", "core.fsmonitor=false", "-c",
-                                "advice.addEmbeddedRepo=false", "add", "-A", "--", prefix.empty() ? "." : prefix});
-    if (!added) return pass(added);
-    std::vector<std::string> write = {"write-tree"};
-    if (!prefix.empty()) write.push_back("--prefix=" + prefix);
-    auto tree = snapshot.text(write);
+    auto tree = write_snapshot(snapshot, prefix, progress);
     if (!tree) return pass(tree);
-    if (auto imported = store.import(snapshot, *tree); !imported) return pass(imported);
+    if (auto imported = store.import(snapshot, *tree, top / prefix, progress); !imported) return pass(imported);
 
     BaseSource source;
     source.tree = *tree;
@@ -108,6 +130,8 @@ Result<BaseSource> resolve_directory(const std::string& path, const SourceStore&
     const fs::path directory = fs::canonical(path, error);
     if (error) return fail(Fault::io, "{}", error.message());
     if (progress) progress("import", 0, 0);
+    // First of all: of a wrong directory, such as /, nothing is read.
+    if (auto release = check_makefile(read_file(directory / "Makefile").value_or("")); !release) return pass(release);
     Git git;
     git.directory = directory;
     git.user_configuration = true;
@@ -116,7 +140,11 @@ Result<BaseSource> resolve_directory(const std::string& path, const SourceStore&
     Result<BaseSource> source;
     if (found->status.ok()) {
         const auto lines = split_lines(found->out);
-        source = snapshot_work_tree(git, lines.at(0), lines.size() > 1 ? lines[1] : "", store);
+        const std::string top = lines.at(0), prefix = lines.size() > 1 ? lines[1] : "";
+        auto ignored = is_ignored(git, top, prefix);
+        if (!ignored) return pass(ignored);
+        source = *ignored ? snapshot_plain(directory, store, progress)
+                          : snapshot_work_tree(git, top, prefix, store, progress);
     } else if (first_complaint(found->err).find("not a git repository") != std::string::npos) {
         source = snapshot_plain(directory, store, progress);
     } else {

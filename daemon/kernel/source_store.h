@@ -26,11 +26,17 @@ class SourceStore {
     /// Makes `ref` lead to `object`.
     Status set(const std::string& ref, const std::string& object) const;
 
-    /// Copies `tree` and all it holds from another repository, only what is missing here.
-    Status import(const Git& from, const std::string& tree) const;
+    /// Copies `tree` and all it holds from another repository, only what is missing here, alone on the machine.
+    /// `what` is imported, for people.
+    Status import(const Git& from, const std::string& tree, const std::string& what, const Progress& progress) const;
 
     /// Marks `tree`, which must be complete, as to be kept.
     Status keep(const std::string& tree) const;
+
+    /// True if git finds objects that are not what they were (reads all: half a minute for a kernel).
+    bool damaged() const;
+    /// Removes the repository; it is made anew when opened next. Kernels frozen before must be frozen again.
+    Status drop() const;
 
     /// Removes what interrupted or failed git commands left (half a pack, lock files), and empties scratch().
     void sweep() const;

@@ -117,6 +117,9 @@ Result<BaseSource> resolve_tarball(const std::string& path, const SourceStore& s
         if (!machine) return pass(machine);
         auto tree = import_tarball(path, store, progress);
         if (!tree) return pass(tree);
+        auto now = sha256_file(path);
+        if (!now) return pass(now);
+        if (*now != *hash) return fail(Fault::spec, "changed while being read: run again when it is complete");
         if (auto set = store.set(ref, *tree); !set) return pass(set);
         source.tree = *tree;
     }

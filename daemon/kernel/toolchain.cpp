@@ -14,22 +14,24 @@ namespace {
 struct Tool {
     const char* program;
     const char* package;
-    bool in_key;  ///< decides the code
+    bool in_key;            ///< decides the code
+    bool optional = false;  ///< used where the configuration wants it
 };
 
 constexpr std::array tools = {
-    Tool{"gcc", "gcc", true},         Tool{"as", "binutils", true}, Tool{"ld", "binutils", true},
-    Tool{"make", "make", false},      Tool{"flex", "flex", false},  Tool{"bison", "bison", false},
-    Tool{"bc", "bc", false},          Tool{"perl", "perl", false},  Tool{"gzip", "gzip", false},
-    Tool{"strip", "binutils", false},
+    Tool{"gcc", "gcc", true},         Tool{"as", "binutils", true},          Tool{"ld", "binutils", true},
+    Tool{"make", "make", false},      Tool{"flex", "flex", false},           Tool{"bison", "bison", false},
+    Tool{"bc", "bc", false},          Tool{"perl", "perl", false},           Tool{"gzip", "gzip", false},
+    Tool{"strip", "binutils", false}, Tool{"pahole", "dwarves", true, true},  // makes BTF
 };
 
 }  // namespace
 
 Result<std::string> find_toolchain() {
     std::string text;
-    for (const auto& [program, package, in_key] : tools) {
+    for (const auto& [program, package, in_key, optional] : tools) {
         if (!find_executable(program)) {
+            if (optional) continue;
             return fail(Fault::build, "{} is needed to build kernels and not installed: apt-get install {}", program,
                         package);
         }

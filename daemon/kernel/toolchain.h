@@ -10,7 +10,8 @@ namespace kab::kernel {
 /// Part of every kernel's key: to be raised when the recipe (flags, environment, steps) changes the code.
 inline constexpr const char* recipe = "kab-kernel-1";
 
-/// First lines of the compiler's, assembler's and linker's --version, one a line. Fault::build names what is
+/// First lines of the compiler's, assembler's and linker's --version, one a line, and pahole's if there is one (whether
+/// a configuration will want BTF is not known before it is made). Fault::build names what is
 /// missing and the Debian package that has it.
 Result<std::string> find_toolchain();
 

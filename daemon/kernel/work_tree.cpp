@@ -1,5 +1,10 @@
 #include "daemon/kernel/work_tree.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+
 #include "daemon/kernel/source_store.h"
 
 namespace kab::kernel {
@@ -23,7 +28,18 @@ std::string boot_id() {
 
 }  // namespace
 
+Status check_place(const Paths& paths) {
+    std::error_code error;
+    const fs::path place = fs::weakly_canonical(paths.cache, error);  // as make and the compiler name it
+    if (error) return fail(Fault::io, "{}: {}", paths.cache.string(), error.message());
+    if (place.string().find_first_of(" \t\n:") == std::string::npos) return {};
+    return fail(Fault::build,
+                "kernels cannot be built in {}: their makefiles refuse a path with a space or colon; set KAB_CACHE_DIR",
+                place.string());
+}
+
 Result<WorkTree> WorkTree::open(const Paths& paths, const std::string& family, const Progress& progress) {
+    if (auto checked = check_place(paths); !checked) return pass(checked);
     const fs::path directory = paths.cache / "worktrees" / family;
     if (auto made = make_directories(directory); !made) return pass(made);
     auto lock = take_lock(directory / "lock", progress);
@@ -43,6 +59,12 @@ Status WorkTree::set_note(const std::string& name, const std::string& text) cons
 }
 
 Status WorkTree::begin() {
+    auto running = open_file(file("running"), O_RDWR | O_CREAT);
+    if (!running) return pass(running);
+    while (::flock(running->get(), LOCK_EX) != 0) {
+        if (errno != EINTR) return fail_errno(errno, "lock " + file("running").string());
+    }
+    running_ = std::move(*running);
     std::error_code error;
     if (fs::exists(file("busy"), error)) {
         if (auto repaired = repair(); !repaired) return repaired;
@@ -61,6 +83,18 @@ Status WorkTree::repair() {
     if (note("busy") != boot_id()) return remove_all({source(), file("index"), output(), configure_output()});
     if (auto removed = remove_all({file("index.lock"), configure_output()}); !removed) return removed;
     return heal_output(output());
+}
+
+Status WorkTree::use_toolchain(const std::string& toolchain) {
+    const std::string before = note("toolchain");
+    if (before == toolchain) return {};
+    if (!before.empty()) {
+        if (auto dropped = drop(false); !dropped) return dropped;
+        for (const auto& directory : {output(), configure_output()}) {
+            if (auto made = make_directories(directory); !made) return made;
+        }
+    }
+    return set_note("toolchain", toolchain);
 }
 
 Status WorkTree::finish() {

@@ -43,6 +43,28 @@ TEST(BuildLogTest, FallsBackToOtherToolsThenToMake) {
               "make[1]: *** No rule to make target 'vmlinux'.  Stop.");
 }
 
+TEST(BuildLogTest, SeesWhatMakefilesAndKconfigSay) {
+    EXPECT_EQ(read({"Makefile:112: *** source directory cannot contain spaces or colons.  Stop.",
+                    "make: *** [Makefile:2] Error 2"})
+                  .first_error(),
+              "Makefile:112: *** source directory cannot contain spaces or colons.  Stop.");
+    EXPECT_EQ(read({"***", "*** The source tree is not clean, please run 'make mrproper'", "*** in /cache/src", "***",
+                    "make[1]: *** [/cache/src/Makefile:571: outputmakefile] Error 1"})
+                  .first_error(),
+              "*** The source tree is not clean, please run 'make mrproper'");
+    EXPECT_EQ(read({"*** Default configuration is based on 'x86_64_defconfig'", "make: *** [Makefile:2] Error 2"})
+                  .first_error(),
+              "make: *** [Makefile:2] Error 2");
+}
+
+TEST(BuildLogTest, SourceThatTheCompilerQuotesSaysNothing) {
+    const auto log = read({"   12 |         return say(\"No space left on device: error: x\");",
+                           "      |                ^~~", "/cache/src/a.c:12:9: warning: unused"});
+    EXPECT_FALSE(log.full_disk());
+    EXPECT_EQ(log.first_error(), "");
+    EXPECT_EQ(log.warnings(), 1);
+}
+
 TEST(BuildLogTest, KnowsAFullDisk) {
     EXPECT_TRUE(read({"/tmp/cc1.s: fatal error: error writing to x.o: No space left on device"}).full_disk());
 }

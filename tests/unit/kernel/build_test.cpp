@@ -134,9 +134,11 @@ TEST_F(BuildTest, ASymbolThatIsNotGrantedIsNamedWithItsPlace) {
     put(path("vm.config"), "CONFIG_PVH=y\n\nCONFIG_KEXEC_FILE=y\n");
     const Error error = build_error(source());
     EXPECT_EQ(error.fault, Fault::spec);
-    EXPECT_EQ(error.message, "CONFIG_KEXEC_FILE=y (" + path("vm.config").string() +
-                                 ":3) was not granted: Kconfig made it n; it depends on CRYPTO_SHA256");
+    EXPECT_EQ(error.message, "CONFIG_KEXEC_FILE=y was not granted: Kconfig made it n; it depends on CRYPTO_SHA256");
     EXPECT_EQ(error.where, path("vm.config").string() + ":3");
+    put(path("vm.config"), "CONFIG_KEXEC_FILE=y\nCONFIG_NOT=y\n");
+    EXPECT_THAT(build_error(source()).message,
+                HasSubstr("; " + path("vm.config").string() + ":2: CONFIG_NOT=y does not exist in this kernel"));
     put(path("vm.config"), "CONFIG_PVH=y\nCONFIG_IPC_NSS=y\n");
     EXPECT_THAT(build_error(source()).message, HasSubstr("does not exist in this kernel; did you mean CONFIG_IPC_NS?"));
 }
@@ -173,6 +175,61 @@ TEST_F(BuildTest, AFullDiskIsSaidPlainly) {
     EXPECT_THAT(error.message, StartsWith("disk full while building in "));
     EXPECT_FALSE(fs::exists(work_tree() / "out")) << "what can be given back";
     EXPECT_EQ(cached_names(), "./failed");
+}
+
+TEST_F(BuildTest, WordsOfAFullDiskInABuildThatSucceedsAreNoFullDisk) {
+    shell("sed -i 's,^\t$(HOOK) gcc,\techo No space left on device\\n\tgcc,' Makefile", tree(""));
+    EXPECT_EQ(built(source()).objects, 3);
+}
+
+TEST_F(BuildTest, ABuildThatExceedsWhatWasExpectedHasNoTotal) {
+    built(source());
+    put(tree("include/ipc.h"), "#define IPC_LIMIT 7\nint put_ipc_ns(int);\nint proc_read(int);\n");
+    // kbuild's records tell of one object less than make will compile.
+    fs::remove(work_tree() / "out/fs/.proc.o.cmd");
+    const auto ready = frozen(source());
+    ASSERT_TRUE(ready);
+    std::vector<std::pair<std::int64_t, std::int64_t>> shown;
+    ASSERT_TRUE(build(*ready, paths_, [&](const std::string& step, std::int64_t done, std::int64_t total) {
+        if (step == "compile") shown.emplace_back(done, total);
+    }));
+    using Shown = std::pair<std::int64_t, std::int64_t>;
+    EXPECT_THAT(shown, ::testing::ElementsAre(Shown(0, 2), Shown(1, 2), Shown(2, 0), Shown(3, 0)));
+}
+
+TEST_F(BuildTest, AnotherToolchainBuildsEverythingAnew) {
+    built(source());
+    put(work_tree() / "toolchain", "gcc 1.0\nGNU assembler 1.0");
+    put(path("x.patch"), mini_patch);
+    Request patched = source();
+    patched.patches = {path("x.patch")};
+    EXPECT_EQ(built(patched).objects, 3);
+}
+
+TEST_F(BuildTest, APathThatKernelMakefilesRefuseIsSaidAtOnce) {
+    for (const char* name : {"a cache", "a:cache"}) {
+        paths_.cache = path(name);
+        const auto result = frozen(source());
+        ASSERT_FALSE(result);
+        EXPECT_THAT(result.error().message, HasSubstr("refuse a path with a space or colon; set KAB_CACHE_DIR"));
+    }
+}
+
+TEST_F(BuildTest, ADamagedStoreIsMadeAnewAndSaysWhatIsLost) {
+    auto ready = frozen(source());
+    ASSERT_TRUE(ready);
+    const fs::path store = paths_.cache / "sources.git";
+    const auto damage = [&] { shell("find objects -type f | while read f; do chmod u+w $f; : >$f; done", store); };
+    damage();
+    auto result = build(*ready, paths_, {});
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().fault, Fault::build);
+    EXPECT_THAT(result.error().message, StartsWith("source gone: the snapshot of dir "));
+    EXPECT_THAT(result.error().message, HasSubstr("was damaged"));
+    built(source());
+    fs::remove_all(paths_.kernels() / ready->key);
+    damage();
+    built(source());
 }
 
 TEST_F(BuildTest, SourceGoneIsSaidPlainly) {

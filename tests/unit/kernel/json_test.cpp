@@ -6,14 +6,14 @@ namespace kab::kernel {
 namespace {
 
 TEST(KernelJsonTest, EveryFieldSurvives) {
-    Request request{"git", "/src", "v6.1", "/modules", "defconfig", {"a.config"}, {"b.patch", "c"}};
+    Request request{"git", "/src", "v6.1", "/modules", "defconfig", {"a.config"}, {"b.patch", "c"}, "/root"};
     auto request_back = request_from_json(to_json(request));
     ASSERT_TRUE(request_back);
     EXPECT_EQ(to_json(*request_back), to_json(request));
 
-    Frozen frozen{"key",     "git",        "origin",        "commit",           "tree",
-                  "6.1.192", "tinyconfig", "fragments",     {{"f", "s", "id"}}, "gcc",
-                  "/image",  "/modules",   "6.1-tinyconfig"};
+    Frozen frozen{"key",     "git",        "origin",    "commit",           "tree",
+                  "6.1.192", "tinyconfig", "fragments", {{"f", "s", "id"}}, "gcc",
+                  "/image",  "/modules",   "/from",     "6.1-tinyconfig"};
     auto frozen_back = frozen_from_json(to_json(frozen));
     ASSERT_TRUE(frozen_back);
     EXPECT_EQ(to_json(*frozen_back), to_json(frozen));

@@ -120,6 +120,52 @@ TEST_F(PatchTest, CrlfLineEndingsAreDiagnosed) {
               path("0001-x.patch").string() + ":1: has CRLF line endings; convert with dos2unix");
 }
 
+/// As kabd hands files over: copies in a directory of its own, each under its own path.
+TEST_F(PatchTest, ErrorsNameTheUsersFileNotTheCopy) {
+    const fs::path copies = path("state/inputs/01ABC");
+    Request wanted = request("dir", tree(""));
+    wanted.root = copies;
+    wanted.config = {copies / "home/u/vm.config"};
+    wanted.patches = {copies / "home/u/crlf.patch"};
+    const auto message = [&] {
+        auto result = frozen(wanted);
+        EXPECT_FALSE(result);
+        return result ? "" : result.error().text();
+    };
+    put(wanted.config[0], "CONFIG_PVH=y\n");
+    put(wanted.patches[0], std::string(mini_patch) + "@@ -1 +1 @@\r\n");
+    EXPECT_EQ(message(), "/home/u/crlf.patch:12: has CRLF line endings; convert with dos2unix");
+    wanted.patches = {copies / "home/u/patches"};
+    put(copies / "home/u/patches/series", "../x.patch\n");
+    EXPECT_EQ(message(), "/home/u/patches/series:1: ../x.patch lies outside");
+    wanted.patches = {copies / "home/u/gone.patch"};
+    EXPECT_EQ(message(), "/home/u/gone.patch: no such patch");
+    wanted.patches.clear();
+    put(wanted.config[0], "CONFIG_PVH=y\nnonsense\n");
+    EXPECT_THAT(message(), StartsWith("/home/u/vm.config:2: 'nonsense'"));
+    put(wanted.config[0], "CONFIG_PVH=y\n");
+    wanted.base = copies / "home/u/base";
+    put(wanted.base, "true\n");
+    EXPECT_THAT(message(), StartsWith("/home/u/base:1: 'true'"));
+    put(wanted.base, "CONFIG_64BIT=y\n");
+    const auto kernel = frozen(wanted);
+    ASSERT_TRUE(kernel) << kernel.error().text();
+    EXPECT_EQ(kernel->fragments, "# kab fragment: /home/u/vm.config\nCONFIG_PVH=y\n");
+    EXPECT_EQ(kernel->base, "# kab fragment: /home/u/base\nCONFIG_64BIT=y\n");
+}
+
+TEST_F(PatchTest, CrlfInAnEncodedMailIsDiagnosed) {
+    const std::string mail =
+        "From: A <a@example.org>\nSubject: [PATCH] ipc: count double\nMIME-Version: 1.0\n"
+        "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n";
+    put(path("body"), std::string("Why.\n---\n") + mini_patch);
+    put(path("mail.eml"), mail + shell("base64 <body", directory_.path()) + "\n");
+    EXPECT_TRUE(with({path("mail.eml")}));
+    put(path("mail.eml"), mail + shell("sed 's/$/\\r/' body | base64", directory_.path()) + "\n");
+    EXPECT_EQ(error_with({path("mail.eml")}).text(),
+              path("mail.eml").string() + ": mail 1 has CRLF line endings; convert with dos2unix");
+}
+
 TEST_F(PatchTest, APatchWithoutADiffIsRefused) {
     put(path("empty.patch"), "");
     EXPECT_EQ(error_with({path("empty.patch")}).text(), path("empty.patch").string() + ": holds no diff");

@@ -1,5 +1,9 @@
 #include "daemon/kernel/signature.h"
 
+#include <elf.h>
+
+#include <cstring>
+
 #include "common/digest/sha256.h"
 #include "mini_kernel.h"
 
@@ -110,6 +114,22 @@ TEST_F(SignatureTest, DamagedFilesAreRefusedWhereverTheyEnd) {
         std::string changed = *whole;
         changed[at] = '\xff';
         (void)elf_signature(changed);
+    }
+    // Nor the section headers: one after the other is made one that is not in the file, and lies far outside.
+    Elf64_Ehdr header;
+    std::memcpy(&header, whole->data(), sizeof header);
+    for (unsigned i = 0; i < header.e_shnum; ++i) {
+        for (const unsigned type : {SHT_NOBITS, SHT_NULL}) {
+            Elf64_Shdr section{};
+            const auto at = header.e_shoff + std::uint64_t{i} * sizeof section;
+            std::memcpy(&section, whole->data() + at, sizeof section);
+            section.sh_type = type;
+            section.sh_flags = SHF_ALLOC;
+            section.sh_offset = section.sh_size = 1ULL << 60;
+            std::string changed = *whole;
+            std::memcpy(changed.data() + at, &section, sizeof section);
+            EXPECT_EQ(elf_signature(changed).has_value(), i != header.e_shstrndx) << i;
+        }
     }
     EXPECT_FALSE(unpack_bzimage("MZ"));
     EXPECT_FALSE(unpack_bzimage(""));

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "common/machine_lock.h"
 #include "daemon/kernel/source.h"
 #include "mini_kernel.h"
 
@@ -146,6 +147,104 @@ TEST_F(SourceTest, ASnapshotOfASubdirectoryOfARepository) {
     EXPECT_EQ(inside->tree, plain->tree);
 }
 
+TEST_F(SourceTest, ASnapshotRefusesARepositoryWithinIt) {
+    make_repository();
+    shell("git init -q drivers && cd drivers && touch x.c && git add x.c && git commit -qm x", tree(""));
+    const Error error = error_of(request("dir", tree("")));
+    EXPECT_EQ(error.fault, Fault::spec);
+    EXPECT_EQ(error.text(), tree("").string() +
+                                ": drivers in it is a git repository of its own, whose files would be missing: "
+                                "remove it, or its .git");
+    shell("rm -rf drivers/.git && git init -q drivers", tree(""));  // without a commit git itself refuses it
+    EXPECT_THAT(error_of(request("dir", tree(""))).message, StartsWith("git add: "));
+}
+
+TEST_F(SourceTest, ADirectoryIgnoredByTheRepositoryAroundItIsPlain) {
+    const std::string plain = tree_of(request("dir", tree("")));
+    shell("git init -q && echo linux-mini >.gitignore && git add .gitignore && git commit -qm all", directory_.path());
+    EXPECT_EQ(tree_of(request("dir", tree(""))), plain);
+}
+
+TEST_F(SourceTest, ARepositoryOfAnotherObjectFormatIsRefusedAndHarmsNothing) {
+    shell("git init -q -b main --object-format=sha256 && git add -A && git commit -qm base", tree(""));
+    for (const char* kind : {"git", "dir"}) {
+        const Error error = error_of(request(kind, tree("")));
+        EXPECT_EQ(error.fault, Fault::spec);
+        EXPECT_THAT(error.message, StartsWith("is a git repository of the object format sha256")) << kind;
+    }
+    fs::remove_all(tree(".git"));
+    EXPECT_NE(tree_of(request("dir", tree(""))), "");
+    EXPECT_EQ(stored("fsck --no-dangling"), "");
+}
+
+TEST_F(SourceTest, OfAWrongDirectoryNothingIsRead) {
+    fs::remove(tree("Makefile"));
+    EXPECT_THAT(error_of(request("dir", tree(""))).message, StartsWith("is no Linux kernel source"));
+    make_repository();
+    EXPECT_THAT(error_of(request("git", tree(""))).message, StartsWith("is no Linux kernel source"));
+    EXPECT_EQ(stored("count-objects"), "0 objects, 0 kilobytes");
+}
+
+TEST_F(SourceTest, LocalImportsWaitForTheMachine) {
+    make_repository();
+    for (const char* kind : {"git", "dir"}) {
+        auto held = MachineLock::take("booting");
+        ASSERT_TRUE(held);
+        std::optional<MachineLock> booting(std::move(*held));
+        paths_.cache = path(std::string("cache-of-") + kind);
+        bool waited = false;
+        const auto result =
+            freeze(request(kind, tree("")), paths_, [&](const std::string& step, std::int64_t, std::int64_t) {
+                if (step.rfind("waiting for ", 0) != 0) return;
+                waited = true;
+                booting.reset();
+            });
+        ASSERT_TRUE(result) << result.error().text();
+        EXPECT_TRUE(waited) << kind;
+    }
+}
+
+TEST_F(SourceTest, ObjectsComeToTheDisk) {
+    tree_of(request("dir", tree("")));
+    EXPECT_EQ(stored("config core.fsync"), "committed,loose-object,reference");
+    // A store of before, or one whose configuration was lost.
+    put(paths_.cache / "sources.git/config", "");
+    tree_of(request("dir", tree("")));
+    EXPECT_EQ(stored("config core.fsync"), "committed,loose-object,reference");
+}
+
+TEST_F(SourceTest, WhatKilledGitCommandsLeftIsRemoved) {
+    tree_of(request("dir", tree("")));
+    const fs::path objects = paths_.cache / "sources.git/objects";
+    put(objects / "ab/tmp_obj_x", "half");
+    put(objects / "tmp_objdir-bulk-fsync-x/ab/cd", "half");
+    put(objects / "pack/tmp_pack_x", "half");
+    tree_of(request("dir", tree("")));
+    EXPECT_EQ(shell("find . -path '*tmp_*'", objects), "");
+}
+
+TEST_F(SourceTest, ATarballThatChangesWhileItIsReadIsRefused) {
+    const std::string archive = tarball("linux-mini.tar");
+    bool changed = false;
+    const auto result =
+        freeze(request("tarball", archive), paths_, [&](const std::string& step, std::int64_t, std::int64_t) {
+            if (step != "import" || changed) return;
+            changed = true;
+            shell("printf x >>" + archive);
+        });
+    ASSERT_TRUE(changed);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().message, "changed while being read: run again when it is complete");
+    EXPECT_TRUE(frozen(request("tarball", tarball("linux-mini.tar"))));
+}
+
+TEST_F(SourceTest, APasswordIsInNoError) {
+    const Request wanted = request("git", "file://me:secret@host" + path("nothing").string());
+    const Error error = error_of(wanted);
+    EXPECT_THAT(error.text(), ::testing::Not(HasSubstr("secret")));
+    EXPECT_THAT(error.text(), HasSubstr("file://host"));
+}
+
 TEST_F(SourceTest, APlainDirectoryInWhichAKernelWasBuiltIsRefused) {
     put(tree(".config"), "CONFIG_X=y\n");
     EXPECT_THAT(error_of(request("dir", tree(""))).message, HasSubstr("make mrproper"));
@@ -211,6 +310,11 @@ TEST_F(SourceTest, ConfigurationFilesAreCheckedAtOnce) {
     wanted.config.pop_back();
     wanted.base = path("missing-base");
     EXPECT_EQ(error_of(wanted).fault, Fault::not_found);
+    wanted.base = "/bin/true";
+    EXPECT_THAT(error_of(wanted).where, StartsWith("/bin/true:"));
+    put(path("base"), "tinyconfig");
+    wanted.base = path("base");
+    EXPECT_EQ(error_of(wanted).where, path("base").string() + ":1") << "text is no name";
 }
 
 TEST_F(SourceTest, TheKeyDependsOnWhatMattersOnly) {

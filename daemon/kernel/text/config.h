@@ -1,5 +1,5 @@
 #pragma once
-// Kernel configuration: fragments as text, what they ask for, and what Kconfig granted. Pure, but for kconfig.h.
+// Kernel configuration: fragments as text, what they ask for, and what Kconfig granted. Pure.
 #include <map>
 #include <string>
 #include <string_view>

@@ -1,9 +1,9 @@
-#include "daemon/kernel/config.h"
+#include "daemon/kernel/text/config.h"
 
 #include <algorithm>
 #include <set>
 
-#include "daemon/kernel/git.h"
+#include "daemon/kernel/text/lines.h"
 
 namespace kab::kernel {
 namespace {
