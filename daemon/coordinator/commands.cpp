@@ -381,7 +381,8 @@ void Coordinator::analysed(const std::string& evaluation, int look, const Result
     if (present == nullptr || present->status != core::EvaluationStatus::running) return;
     if (!result) return handle(core::LookFinished{evaluation, false, false, "analysis: " + result.error().text()});
     const auto write = [&](store::Writer& writer) -> Status {
-        if (auto added = writer.add_comparisons(evaluation, look, result->rows); !added) return added;
+        if (look >= 0)  // what no look was planned for is no comparison of the plan
+            if (auto added = writer.add_comparisons(evaluation, look, result->rows); !added) return added;
         return writer.set_verdict(evaluation, result->verdict);
     };
     handle(core::LookFinished{evaluation, true, result->decided, result->sentence}, write);

@@ -11,7 +11,6 @@ struct Commit {
         return writer.set_evaluation(t.evaluation, core::to_string(t.from), core::to_string(t.to), t.detail, context.at,
                                      t.fault ? to_string(*t.fault) : "");
     }
-    Status operator()(const core::SetVerdict& t) const { return writer.set_verdict(t.evaluation, t.verdict); }
     Status operator()(const core::SetArm& t) const {
         return writer.set_arm(t.evaluation, t.arm, core::to_string(t.from), core::to_string(t.to), t.detail,
                               context.at);

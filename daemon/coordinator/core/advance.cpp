@@ -84,6 +84,7 @@ void Machine::advance_running(Evaluation& evaluation) {
             command(Analyse{evaluation.uid, evaluation.looks_done});
             return;
         }
+        if (!comparable(evaluation)) return conclude(evaluation);
         start_block(evaluation, evaluation.blocks_complete + 1, 1);
     }
     dispatch_next(evaluation);

@@ -68,7 +68,7 @@ void Machine::on(const BuildFinished& event) {
         if (arms[i].kernel_of == kernel)
             set(*evaluation, static_cast<int>(i), event.status ? ArmStatus::ready : ArmStatus::failed,
                 event.status ? "" : event.status.error().text());
-    check_comparable(*evaluation, event.status ? std::optional<Fault>() : event.status.error().fault);
+    if (!event.status && !comparable(*evaluation)) nothing_left(*evaluation, event.status.error().fault);
 }
 
 void Machine::on(const AttemptFinished& event) {
@@ -101,11 +101,10 @@ void Machine::on(const LookFinished& event) {
     evaluation->analysing = false;
     if (evaluation->status != EvaluationStatus::running) return;
     if (!event.ok) return end(*evaluation, EvaluationStatus::failed, event.detail, Fault::internal);
+    if (evaluation->concluding) return end(*evaluation, EvaluationStatus::done, event.detail);
     ++evaluation->looks_done;
     const bool cap = evaluation->looks_done >= static_cast<int>(evaluation->plan.looks.size());
     if (!event.decided && !cap) return;
-    // An arm that keeps failing is a regression, whatever the looks at the others found.
-    if (keeps_failing(*evaluation)) out_.transitions.emplace_back(SetVerdict{evaluation->uid, "regressed"});
     end(*evaluation, EvaluationStatus::done, event.detail);
 }
 
@@ -180,15 +179,12 @@ void Machine::boot_failed(Evaluation& evaluation, Boot& boot, const AttemptFinis
 /// Only between blocks, when every arm has had the same chances: else the order of boots would decide which of
 /// several failing arms is stopped first, and which is called the worse.
 void Machine::stop_failing_arms(Evaluation& evaluation) {
-    bool stopped = false;
     for (std::size_t i = 0; i < evaluation.arms.size(); ++i) {
         auto& arm = evaluation.arms[i];
         if (arm.failures_in_a_row < max_failures_in_a_row || arm.status != ArmStatus::ready) continue;
-        stopped = true;
         set(evaluation, static_cast<int>(i), ArmStatus::stopped,
             fmt::format("{} boots in a row failed; the last: {}", arm.failures_in_a_row, arm.last_failure));
     }
-    if (stopped) check_comparable(evaluation);
 }
 
 namespace {
@@ -217,27 +213,35 @@ bool Machine::keeps_failing(const Evaluation& evaluation) const {
     };
     for (std::size_t i = 0; i < arms.size(); ++i) {
         const bool treatment = !arms[i].control && !arms[i].against.empty();
-        if (treatment && evaluation.arms[i].status == ArmStatus::stopped &&
-            sound(arms[i].against))
-            return true;
+        if (treatment && evaluation.arms[i].status == ArmStatus::stopped && sound(arms[i].against)) return true;
     }
     return false;
 }
 
-void Machine::check_comparable(Evaluation& evaluation, std::optional<Fault> fault) {
+/// Some arm and the one it is judged against can still be booted.
+bool Machine::comparable(const Evaluation& evaluation) const {
     const auto& arms = evaluation.plan.arms;
+    for (std::size_t i = 0; i < arms.size(); ++i)
+        if (!arms[i].control && usable(evaluation.arms[i].status) && !arms[i].against.empty() &&
+            usable(status_of(evaluation, arms[i].against)))
+            return true;
+    return false;
+}
+
+void Machine::nothing_left(Evaluation& evaluation, std::optional<Fault> fault) {
     std::string names;
-    for (std::size_t i = 0; i < arms.size(); ++i) {
-        if (arms[i].control) continue;
-        const bool here = usable(evaluation.arms[i].status);
-        if (!here) names += (names.empty() ? "" : ", ") + arms[i].name;
-        if (here && !arms[i].against.empty() && usable(status_of(evaluation, arms[i].against))) return;
-    }
-    // A treatment that keeps failing where its baseline does not is an answer; everything else is not.
-    const bool answer = keeps_failing(evaluation);
-    if (answer) out_.transitions.emplace_back(SetVerdict{evaluation.uid, "regressed"});
-    end(evaluation, answer ? EvaluationStatus::done : EvaluationStatus::failed,
-        "nothing is left to compare; stopped or failed: " + names, answer ? std::nullopt : fault);
+    for (std::size_t i = 0; i < evaluation.arms.size(); ++i)
+        if (!evaluation.plan.arms[i].control && !usable(evaluation.arms[i].status))
+            names += (names.empty() ? "" : ", ") + evaluation.plan.arms[i].name;
+    end(evaluation, EvaluationStatus::failed, "nothing is left to compare; stopped or failed: " + names, fault);
+}
+
+/// No further block can be booted. A treatment that keeps failing where its baseline does not is an answer, which the
+/// analysis words; everything else is none.
+void Machine::conclude(Evaluation& evaluation) {
+    if (!keeps_failing(evaluation)) return nothing_left(evaluation, {});
+    evaluation.analysing = evaluation.concluding = true;
+    command(Analyse{evaluation.uid, -1});
 }
 
 void Machine::end(Evaluation& evaluation, EvaluationStatus status, const std::string& detail,

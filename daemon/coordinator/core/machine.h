@@ -41,7 +41,9 @@ class Machine {
     void attempt_ended(Evaluation& evaluation, Boot& boot, const AttemptFinished& event, bool lost);
     void stop_failing_arms(Evaluation& evaluation);
     bool keeps_failing(const Evaluation& evaluation) const;
-    void check_comparable(Evaluation& evaluation, std::optional<Fault> fault = {});
+    bool comparable(const Evaluation& evaluation) const;
+    void nothing_left(Evaluation& evaluation, std::optional<Fault> fault);
+    void conclude(Evaluation& evaluation);
     void freeze_failed(Evaluation& evaluation, const std::vector<BadArm>& bad);
     void refuse_without_kvm();
     void end(Evaluation& evaluation, EvaluationStatus status, const std::string& detail,

@@ -66,6 +66,7 @@ struct Evaluation {
     int blocks_complete = 0;
     int looks_done = 0;
     bool analysing = false;
+    bool concluding = false;          ///< the analysis is of what is there; no look was due
     std::optional<WallTime> started;  ///< when building began, or this coordinator took it up again
 };
 

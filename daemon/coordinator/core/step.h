@@ -74,10 +74,6 @@ struct SetEvaluation {
     std::string detail;
     std::optional<Fault> fault;  ///< why it failed, where that is known
 };
-/// A verdict that no look gave: of a treatment that could not be measured because it keeps failing.
-struct SetVerdict {
-    std::string evaluation, verdict;
-};
 struct SetArm {
     std::string evaluation, arm;
     ArmStatus from, to;
@@ -124,8 +120,8 @@ struct AcceptAttempt {
     std::string boot, attempt;
 };
 
-using Transition = std::variant<SetEvaluation, SetVerdict, SetArm, AddBlock, SetBlock, AddBoot, SetBoot, SealPlan,
-                                AddAttempt, FinishAttempt, AcceptAttempt>;
+using Transition = std::variant<SetEvaluation, SetArm, AddBlock, SetBlock, AddBoot, SetBoot, SealPlan, AddAttempt,
+                                FinishAttempt, AcceptAttempt>;
 
 // ---- commands: what the shell does after the commit ----
 struct Freeze {
@@ -145,7 +141,7 @@ struct CancelAttempt {
 };
 struct Analyse {
     std::string evaluation;
-    int look = 0;  ///< from 0
+    int look = 0;  ///< from 0; -1: of all there is, as nothing more will come
 };
 
 using Command = std::variant<Freeze, Build, StopBuilder, Dispatch, CancelAttempt, Analyse>;
