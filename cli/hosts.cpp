@@ -10,7 +10,7 @@ namespace kab::cli {
 namespace {
 
 std::string value_text(const std::string& name, const Json& value) {
-    const auto text = value.is_string() ? value.get<std::string>() : dump_json(value);
+    auto text = value.is_string() ? value.get<std::string>() : dump_json(value);
     if (name != "memory") return text;
     const auto bytes = parse_json(text);
     return bytes && bytes->is_number_integer() ? format_bytes(bytes->get<std::int64_t>()) : text;
