@@ -1,5 +1,6 @@
 #include "agent/guest/channel.h"
 
+#include <poll.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -42,6 +43,12 @@ Result<msg::Message> Channel::receive() {
         else if (errno != EINTR)
             return fail_errno(errno, "read from " + name_);
     }
+}
+
+void Channel::await_answer(Nanoseconds limit) {
+    pollfd waiting{fd_.get(), POLLIN, 0};
+    const timespec left{limit.count() / 1'000'000'000, limit.count() % 1'000'000'000};
+    (void)::ppoll(&waiting, 1, &left, nullptr);  // an error is an end of waiting too
 }
 
 void Channel::flush() {

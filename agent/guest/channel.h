@@ -2,6 +2,7 @@
 // The wire between kab-agent and kab-host: whole messages over one descriptor.
 #include <string>
 
+#include "common/clock.h"
 #include "common/files.h"
 #include "protocol/framing.h"
 #include "protocol/messages.h"
@@ -20,6 +21,9 @@ class Channel {
 
     /// Waits for the next message. Fault::io at the end of the stream, Fault::protocol for nonsense.
     Result<msg::Message> receive();
+
+    /// Waits for a word of the host, whatever it is, at most `limit`.
+    void await_answer(Nanoseconds limit);
 
     /// Waits until all that was sent has left (a serial line buffers). Errors do not matter any more.
     void flush();

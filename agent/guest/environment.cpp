@@ -75,6 +75,11 @@ bool high_resolution(std::string_view timer_list) {
     return any;
 }
 
+bool high_resolution_inactive(std::string_view timer_list) {
+    // Without CONFIG_HIGH_RES_TIMERS there is no such line.
+    return timer_list.find(".hres_active") != std::string_view::npos && !high_resolution(timer_list);
+}
+
 std::string lock_kind(std::string_view log, std::string_view cpuinfo, std::string_view version) {
     const auto says = [log](std::string_view text) { return log.find(text) != std::string_view::npos; };
     const bool x86 = !field(cpuinfo, "model name").empty() && !field(cpuinfo, "flags").empty();
@@ -125,6 +130,7 @@ msg::AgentHello describe_environment(std::vector<std::string> problems) {
     hello.clocksource = current_clocksource();
     const std::string timer_list = read_text("/proc/timer_list").value_or("");
     hello.high_resolution_timers = timers_are_fine(timer_list);
+    hello.high_resolution_inactive = high_resolution_inactive(timer_list);
     hello.governor = sys_value("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
     hello.mitigations = mitigations();
 

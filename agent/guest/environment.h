@@ -30,6 +30,10 @@ std::vector<std::string> debug_warnings(std::string_view log);
 /// True when all CPUs in the text of /proc/timer_list have `.hres_active : 1`.
 bool high_resolution(std::string_view timer_list);
 
+/// True when the text of /proc/timer_list tells that the kernel was built with high-resolution timers and does not
+/// use them on some CPU.
+bool high_resolution_inactive(std::string_view timer_list);
+
 /// What the kernel keeps time by now: "tsc", "tsc-early" in the first second of a boot, "kvm-clock".
 std::string current_clocksource();
 

@@ -21,6 +21,8 @@ namespace {
 constexpr Nanoseconds channel_limit = std::chrono::seconds(20);
 /// For a last message after the agent's death: the port exists, if it ever did.
 constexpr Nanoseconds last_words_limit = std::chrono::seconds(2);
+/// Before the machine goes down: for the host to confirm that it heard how it went.
+constexpr Nanoseconds confirmation_limit = std::chrono::seconds(1);
 
 constexpr const char* usage =
     "usage: kab-agent --channel PLACE\n"
@@ -55,14 +57,19 @@ Ending work_in_guest(std::vector<std::string> problems) {
         say(channel.error().text());
         return Ending::unheard;
     }
-    return converse(*channel, problems);
+    const Ending ending = converse(*channel, problems);
+    // A reset throws away what the emulator has not passed on yet.
+    if (ending != Ending::unheard) channel->await_answer(confirmation_limit);
+    return ending;
 }
 
 void tell_host(const std::string& text) {
     auto channel = find_channel(wanted_channel(), last_words_limit);
     if (!channel) return;  // was said on the console by whoever died
-    if (auto sent = channel->send(msg::AgentError{0, text}); !sent) say(sent.error().text());
+    auto sent = channel->send(msg::AgentError{0, text});
+    if (!sent) return say(sent.error().text());
     channel->flush();
+    channel->await_answer(confirmation_limit);
 }
 
 int main_of_program(int count, char** arguments) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "common/workload_catalog.h"
@@ -35,6 +36,16 @@ Result<std::map<std::string, std::int64_t>> complete_parameters(const WorkloadIn
     return with;
 }
 
+/// The run's limit counts from RunStarted, and the host's patience ends with it: what is said must come before.
+Nanoseconds time_to_drain(const msg::AgentPlan& plan, std::int64_t started_ns) {
+    const Nanoseconds limit = plan.drain_limit_ns > 0 ? Nanoseconds{plan.drain_limit_ns} : default_drain_limit;
+    if (plan.run_limit_ns <= 0) return limit;
+    const Nanoseconds run_limit{plan.run_limit_ns};
+    const Nanoseconds spare = std::min<Nanoseconds>(std::chrono::seconds(3), run_limit / 10);
+    const Nanoseconds left = run_limit - spare - Nanoseconds{raw_clock_ns() - started_ns};
+    return std::clamp(left, Nanoseconds{0}, limit);
+}
+
 /// A run as the plan has it, with what is needed to carry it out.
 struct Job {
     const msg::RunOrder* order;
@@ -42,7 +53,7 @@ struct Job {
     RunContext context;
 };
 
-Result<Job> make_job(const msg::RunOrder& order, Nanoseconds drain_limit, std::span<const WorkloadEntry> workloads) {
+Result<Job> make_job(const msg::RunOrder& order, std::span<const WorkloadEntry> workloads) {
     const WorkloadInfo* info = find_workload(order.workload);
     const WorkloadEntry* entry = find_entry(workloads, order.workload);
     if (!info || !entry) return fail(Fault::protocol, "this agent has no workload '{}'", order.workload);
@@ -50,15 +61,14 @@ Result<Job> make_job(const msg::RunOrder& order, Nanoseconds drain_limit, std::s
         if (!find_counter(counter)) return fail(Fault::protocol, "this agent knows no counter '{}'", counter);
     auto with = complete_parameters(*info, order.with);
     if (!with) return pass(with);
-    return Job{&order, entry, RunContext{std::move(*with), drain_limit}};
+    return Job{&order, entry, RunContext{std::move(*with), Nanoseconds{0}}};
 }
 
 Result<std::vector<Job>> check_plan(const msg::AgentPlan& plan, std::span<const WorkloadEntry> workloads) {
-    const Nanoseconds limit = plan.drain_limit_ns > 0 ? Nanoseconds{plan.drain_limit_ns} : default_drain_limit;
     std::vector<Job> jobs;
     for (const auto& order : plan.runs) {
         if (order.seq < 1) return fail(Fault::protocol, "plan: run with seq {}, expected 1 or more", order.seq);
-        auto job = make_job(order, limit, workloads);
+        auto job = make_job(order, workloads);
         if (!job) return fail(Fault::protocol, "plan, run {}: {}", order.seq, job.error().text());
         jobs.push_back(std::move(*job));
     }
@@ -77,7 +87,8 @@ void append(std::vector<msg::Sample>& samples, std::vector<msg::Sample> more) {
 }
 
 /// Prepare, run, drain; what the run has to tell.
-Result<msg::RunFinished> carry_out(const Job& job, Workload& workload) {
+Result<msg::RunFinished> carry_out(const msg::AgentPlan& plan, Job& job, Workload& workload) {
+    const std::int64_t started_ns = raw_clock_ns();
     const bool timed = job.order->counters.empty();
     if (auto prepared = workload.prepare(job.context); !prepared) return pass(prepared);
     Meter meter(job.order->counters);
@@ -93,9 +104,15 @@ Result<msg::RunFinished> carry_out(const Job& job, Workload& workload) {
         if (!counted) return pass(counted);
         finished.samples = std::move(*counted);
     }
+    job.context.drain_limit = time_to_drain(plan, started_ns);
     auto left = workload.drain(job.context, meter);
+    if (!left && left.error().fault == Fault::timeout)
+        return fail(Fault::timeout, "{}; limits.run is for a run and this: raise it", left.error().text());
     if (!left) return pass(left);
-    if (timed) append(finished.samples, std::move(*left));
+    if (timed)
+        append(finished.samples, std::move(*left));
+    else
+        finished.samples.push_back(meter.drain_busy());
     return finished;
 }
 
@@ -111,16 +128,16 @@ RunLoopResult run_loop(Channel& channel, std::span<const WorkloadEntry> workload
                        const std::function<Status()>& still_sound) {
     const auto plan = receive_plan(channel);
     if (!plan) return give_up(channel, 0, plan.error().text());
-    const auto jobs = check_plan(*plan, workloads);
+    auto jobs = check_plan(*plan, workloads);
     if (!jobs) return give_up(channel, 0, jobs.error().text());
 
     MadeWorkloads made;
-    for (const Job& job : *jobs) {
+    for (Job& job : *jobs) {
         const std::int64_t seq = job.order->seq;
         auto& workload = made[job.order->workload];
         if (!workload) workload = job.entry->make();
         if (auto sent = channel.send(msg::RunStarted{seq}); !sent) return {Ending::unheard, sent.error().text()};
-        auto finished = carry_out(job, *workload);
+        auto finished = carry_out(*plan, job, *workload);
         if (!finished) return give_up(channel, seq, job.order->workload + ": " + finished.error().text());
         if (auto sent = channel.send(std::move(*finished)); !sent) return {Ending::unheard, sent.error().text()};
     }

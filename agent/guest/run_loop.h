@@ -20,8 +20,9 @@ struct RunLoopResult {
 
 /// Waits for the AgentPlan and checks all of it against the catalog and `workloads` first. Then, for
 /// each run: RunStarted, the workload, RunFinished with its samples. A timed run gives the
-/// workload's own metrics; one with counters gives these, counted-elapsed and machine-busy. What a
-/// run left is drained either way, before its RunFinished. An error of a workload becomes
+/// workload's own metrics; one with counters gives these, counted-elapsed, machine-busy and drain-busy. What a
+/// run left is drained either way, before its RunFinished; that ends in time for the host to hear why, a moment
+/// before the plan's limit of a run. An error of a workload becomes
 /// AgentError with the run's seq ("ipcns-exit: ..."), anything else AgentError with seq 0, and ends it.
 /// `still_sound` is asked at the very end whether the machine is what it was: if not, the boot's
 /// figures are not to be trusted and it ends with an AgentError too.

@@ -36,6 +36,14 @@ constexpr NamedEvent events[] = {
     {"ref-cycles", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES}},
 };
 
+/// An event that ran for less than a tenth of the time is not scaled up.
+constexpr std::uint64_t least_share = 10;
+
+/// What every program does in any time at all.
+bool never_zero(std::string_view counter) {
+    return counter == "cycles" || counter == "instructions" || counter == "branches" || counter == "ref-cycles";
+}
+
 UniqueFd open_counter(const PerfEvent& event) {
     perf_event_attr attributes{};
     attributes.size = sizeof attributes;
@@ -79,6 +87,11 @@ msg::Sample scaled_sample(std::string metric, std::uint64_t raw, std::uint64_t e
     sample.running_ns = static_cast<std::int64_t>(running_ns);
     if (running_ns == 0)
         sample.reason = fmt::format("never scheduled on a counter in {} ns", enabled_ns);
+    else if (running_ns < enabled_ns / least_share)
+        sample.reason =
+            fmt::format("on a hardware counter for {} of {} ns only: ask for fewer at once", running_ns, enabled_ns);
+    else if (raw == 0 && never_zero(sample.metric))
+        sample.reason = fmt::format("this machine offers the event, but counted nothing in {} ns", running_ns);
     else if (running_ns == enabled_ns)
         sample.value = static_cast<double>(raw);
     else

@@ -20,7 +20,8 @@ struct PerfEvent {
 const PerfEvent* find_perf_event(std::string_view counter);
 
 /// A sample of raw * enabled / running: the value that was had if the event shared its hardware
-/// counter. Absent when it never ran.
+/// counter. Absent with the reason when that would be a guess (the event ran for less than 10% of the time), and
+/// when a machine pretends to count: no cycle and no instruction in all the time that it ran.
 msg::Sample scaled_sample(std::string metric, std::uint64_t raw, std::uint64_t enabled_ns, std::uint64_t running_ns);
 
 /// Counters of the calling process and of all children it makes after opening (inherited). A child's

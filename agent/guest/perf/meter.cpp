@@ -3,6 +3,22 @@
 #include <time.h>
 
 namespace kab::guest {
+namespace {
+
+msg::Sample busy_sample(const char* metric, const Result<IdleSnapshot>& from, const Result<IdleSnapshot>& to) {
+    msg::Sample absent;
+    absent.metric = metric;
+    if (!from || !to) {
+        absent.reason = (from ? to : from).error().text();
+        return absent;
+    }
+    const auto busy = busy_between(*from, *to);
+    if (busy) return sample(metric, static_cast<double>(*busy));
+    absent.reason = busy.error().text();
+    return absent;
+}
+
+}  // namespace
 
 std::int64_t raw_clock_ns() {
     timespec now{};
@@ -38,17 +54,8 @@ Status Meter::stop() {
     return disabled;
 }
 
-msg::Sample Meter::busy_sample() const {
-    msg::Sample absent;
-    absent.metric = "machine-busy";
-    if (!idle_at_start_ || !idle_at_stop_) {
-        absent.reason = (idle_at_start_ ? idle_at_stop_ : idle_at_start_).error().text();
-        return absent;
-    }
-    const auto busy = busy_between(*idle_at_start_, *idle_at_stop_);
-    if (busy) return sample(absent.metric, static_cast<double>(*busy));
-    absent.reason = busy.error().text();
-    return absent;
+msg::Sample Meter::drain_busy() const {
+    return busy_sample("drain-busy", idle_at_stop_, idle_now());
 }
 
 Result<std::vector<msg::Sample>> Meter::counted_samples() const {
@@ -56,7 +63,7 @@ Result<std::vector<msg::Sample>> Meter::counted_samples() const {
     auto samples = counters_->read();
     if (!samples) return samples;
     samples->push_back(sample("counted-elapsed", static_cast<double>(elapsed_ns())));
-    samples->push_back(busy_sample());
+    samples->push_back(busy_sample("machine-busy", idle_at_start_, idle_at_stop_));
     return samples;
 }
 

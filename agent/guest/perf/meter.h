@@ -31,10 +31,10 @@ class Meter {
 
     /// After stop(), of a meter with counters: these, "counted-elapsed" and "machine-busy".
     Result<std::vector<msg::Sample>> counted_samples() const;
+    /// "drain-busy": from stop() until now, when what the run left has been drained. Of a meter with counters.
+    msg::Sample drain_busy() const;
 
   private:
-    msg::Sample busy_sample() const;
-
     std::optional<CounterSet> counters_;
     Result<IdleSnapshot> idle_at_start_, idle_at_stop_;
     std::int64_t started_ns_ = 0, stopped_ns_ = 0;

@@ -20,7 +20,7 @@ namespace kab::guest {
 struct RunContext {
     /// Every parameter of the catalog, checked against its range.
     std::map<std::string, std::int64_t> with;
-    /// Longest wait in drain().
+    /// Longest wait in drain(); known only then.
     Nanoseconds drain_limit{};
 
     std::int64_t parameter(const char* name) const { return with.at(name); }

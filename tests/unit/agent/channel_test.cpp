@@ -79,6 +79,22 @@ TEST(Channel, NonsenseIsAProtocolFault) {
     EXPECT_EQ(message.error().fault, Fault::protocol);
 }
 
+TEST(Channel, AnAnswerEndsTheWait) {
+    auto [one, other] = socket_pair();
+    Channel agent(std::move(one), "agent"), host(std::move(other), "host");
+    const SystemClock clock;
+    const auto before = clock.steady();
+    ASSERT_TRUE(host.send(msg::Shutdown{}));
+    agent.await_answer(std::chrono::minutes(5));
+    EXPECT_LT(clock.steady() - before, std::chrono::minutes(4));
+    auto [gone, closed] = socket_pair();
+    closed.reset();
+    Channel(std::move(gone), "agent").await_answer(std::chrono::minutes(5));
+    EXPECT_LT(clock.steady() - before, std::chrono::minutes(4)) << "a host that is gone is not waited for";
+    Channel& silent = host;
+    silent.await_answer(std::chrono::milliseconds(1));
+}
+
 TEST(OpenChannel, MakesATerminalCarryEveryByte) {
     int master = -1, slave = -1;
     char name[128];

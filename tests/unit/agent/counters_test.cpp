@@ -41,6 +41,21 @@ TEST(ScaledSample, IsScaledByTheTimeItRan) {
     EXPECT_DOUBLE_EQ(scaled_sample("cycles", 1000, 800, 800).value.value(), 1000);
 }
 
+TEST(ScaledSample, IsAbsentWhenItRanForTooLittle) {
+    EXPECT_DOUBLE_EQ(scaled_sample("cycles", 1000, 1000, 100).value.value(), 10000);
+    const auto guess = scaled_sample("cycles", 1000, 1000, 99);
+    EXPECT_FALSE(guess.value);
+    EXPECT_THAT(guess.reason, testing::HasSubstr("for 99 of 1000 ns only"));
+    EXPECT_EQ(guess.running_ns, 99);
+}
+
+TEST(ScaledSample, NothingAtAllIsNoCountOfCycles) {
+    const auto pretended = scaled_sample("instructions", 0, 800, 800);
+    EXPECT_FALSE(pretended.value);
+    EXPECT_THAT(pretended.reason, testing::HasSubstr("counted nothing in 800 ns"));
+    EXPECT_DOUBLE_EQ(scaled_sample("major-faults", 0, 800, 800).value.value(), 0);
+}
+
 TEST(ScaledSample, IsAbsentWhenItNeverRan) {
     const auto never = scaled_sample("cycles", 0, 800, 0);
     EXPECT_FALSE(never.value);
@@ -100,6 +115,17 @@ TEST(Meter, WithCountersAddsElapsedAndBusyTime) {
     EXPECT_EQ(samples->at(2).metric, "machine-busy");
     ASSERT_TRUE(samples->at(2).value) << samples->at(2).reason;
     EXPECT_GT(*samples->at(2).value, 20000000);
+}
+
+TEST(Meter, WhatIsDoneAfterTheRunIsTheDrains) {
+    Meter meter({"task-clock"});
+    ASSERT_TRUE(meter.start());
+    ASSERT_TRUE(meter.stop());
+    spin_in_child(50000000);
+    const auto busy = meter.drain_busy();
+    EXPECT_EQ(busy.metric, "drain-busy");
+    ASSERT_TRUE(busy.value) << busy.reason;
+    EXPECT_GT(*busy.value, 20000000);
 }
 
 }  // namespace

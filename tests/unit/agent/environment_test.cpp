@@ -52,6 +52,13 @@ TEST(HighResolution, MustHoldForEveryCpu) {
     EXPECT_FALSE(high_resolution("cpu: 0\n"));
 }
 
+TEST(HighResolution, AbsentIsNotInactive) {
+    EXPECT_FALSE(high_resolution_inactive("cpu: 0\n  .hres_active    : 1\ncpu: 1\n  .hres_active    : 1\n"));
+    EXPECT_TRUE(high_resolution_inactive("cpu: 0\n  .hres_active    : 1\ncpu: 1\n  .hres_active    : 0\n"));
+    EXPECT_FALSE(high_resolution_inactive("cpu: 0\n  .nohz_mode      : 0\n")) << "built without them";
+    EXPECT_FALSE(high_resolution_inactive("")) << "not known";
+}
+
 TEST(Environment, DescribesThisMachine) {
     const auto hello = describe_environment({"mount tmpfs on /tmp: No such device"});
     utsname name{};

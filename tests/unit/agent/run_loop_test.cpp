@@ -30,7 +30,6 @@ class FakeWorkload final : public Workload {
     Status prepare(const RunContext& context) override {
         script.calls.push_back("prepare");
         script.with = context.with;
-        script.drain_limit = context.drain_limit;
         if (++number_ == script.fail_prepare_at) return fail(Fault::io, "prepare went wrong");
         return {};
     }
@@ -41,8 +40,9 @@ class FakeWorkload final : public Workload {
         if (number_ == script.fail_run_at) return fail(Fault::io, "unshare in child 17: No space left on device");
         return std::vector{sample("elapsed", 5)};
     }
-    Result<std::vector<msg::Sample>> drain(const RunContext&, const Meter&) override {
+    Result<std::vector<msg::Sample>> drain(const RunContext& context, const Meter&) override {
         script.calls.push_back("drain");
+        script.drain_limit = context.drain_limit;
         if (number_ == script.fail_drain_at) return fail(Fault::timeout, "backlog not drained within 1s");
         return std::vector{sample("backlog", 7)};
     }
@@ -90,7 +90,7 @@ class RunLoop : public testing::Test {
         run.counters = std::move(counters);
         return run;
     }
-    static msg::AgentPlan plan(std::vector<msg::RunOrder> runs) { return {std::move(runs), 0}; }
+    static msg::AgentPlan plan(std::vector<msg::RunOrder> runs) { return {std::move(runs), 0, 0}; }
 
     std::optional<Channel> agent_, host_;
     int host_fd_ = -1;
@@ -114,7 +114,8 @@ TEST_F(RunLoop, CarriesOutTheRunsInOrder) {
     EXPECT_EQ(timed.samples[1].value, 7);
 
     EXPECT_EQ(next<msg::RunStarted>().seq, 2);
-    EXPECT_THAT(metrics(next<msg::RunFinished>()), ElementsAre("task-clock", "counted-elapsed", "machine-busy"));
+    EXPECT_THAT(metrics(next<msg::RunFinished>()),
+                ElementsAre("task-clock", "counted-elapsed", "machine-busy", "drain-busy"));
     EXPECT_EQ(next<msg::RunStarted>().seq, 3);
     EXPECT_EQ(next<msg::RunFinished>().seq, 3);
     EXPECT_EQ(next<msg::AgentDone>().runs, 3);
@@ -135,6 +136,24 @@ TEST_F(RunLoop, FillsInParametersAndTheDrainLimit) {
     const std::map<std::string, std::int64_t> expected{{"children", 20}, {"concurrency", 0}};
     EXPECT_EQ(script.with, expected);
     EXPECT_EQ(script.drain_limit, std::chrono::seconds(5));
+}
+
+TEST_F(RunLoop, DrainingEndsBeforeTheHostGivesUp) {
+    auto sent = plan({order(1)});
+    sent.drain_limit_ns = sent.run_limit_ns = 60'000'000'000;
+    ASSERT_TRUE(host_->send(sent));
+    EXPECT_EQ(loop().ending, Ending::done);
+    EXPECT_LT(script.drain_limit, std::chrono::seconds(57)) << "the run itself counts, and three seconds for the word";
+    EXPECT_GT(script.drain_limit, std::chrono::seconds(40));
+}
+
+TEST_F(RunLoop, AShortLimitStillLeavesTimeToSaySo) {
+    auto sent = plan({order(1)});
+    sent.drain_limit_ns = sent.run_limit_ns = 1'000'000'000;
+    ASSERT_TRUE(host_->send(sent));
+    EXPECT_EQ(loop().ending, Ending::done);
+    EXPECT_LE(script.drain_limit, std::chrono::milliseconds(900));
+    EXPECT_GE(script.drain_limit, std::chrono::milliseconds(0));
 }
 
 TEST_F(RunLoop, AnEmptyPlanIsDoneAtOnce) {
@@ -173,7 +192,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Failing{&Script::fail_prepare_at, "ipcns-exit: prepare went wrong", {"prepare"}},
         Failing{&Script::fail_run_at, "ipcns-exit: unshare in child 17: No space left on device", {"prepare", "run"}},
-        Failing{&Script::fail_drain_at, "ipcns-exit: backlog not drained within 1s", {"prepare", "run", "drain"}}));
+        Failing{&Script::fail_drain_at,
+                "ipcns-exit: backlog not drained within 1s; limits.run is for a run and this: raise it",
+                {"prepare", "run", "drain"}}));
 
 TEST_F(RunLoop, AMachineThatChangedIsAFaultOfItsOwn) {
     ASSERT_TRUE(host_->send(plan({order(1)})));
