@@ -39,7 +39,8 @@ class Host {
     int exit_code_ = 0;
 };
 
-/// What Hello tells kabd of this machine: cpu, cores, memory, kernel, hypervisor, qemu, kvm, accel, tsc_khz.
+/// What Hello tells kabd of this machine: cpu, microcode, cores, memory, kernel, hypervisor,
+/// governor, mitigations, qemu, kvm, accel, tsc_khz.
 std::map<std::string, std::string> host_properties(const qemu::Accelerators& accelerators);
 
 }  // namespace kab::host

@@ -46,7 +46,14 @@ void MessageLink::receive(std::string_view bytes) {
 }
 
 void MessageLink::send(const msg::Message& message) {
-    queued_ += frame(msg::encode(message));
+    const auto payload = msg::encode(message);
+    if (payload.size() > max_frame_bytes) {
+        // Never within a call of the owner's: it would be called back in the middle of it.
+        return asio::post(out_.get_executor(), [self = shared_from_this(), size = payload.size()] {
+            self->end(fmt::format("a message of {} bytes for kabd; at most {} are allowed", size, max_frame_bytes));
+        });
+    }
+    queued_ += frame(payload);
     if (writing_.empty()) write();
 }
 

@@ -20,6 +20,34 @@ std::string value_of(const std::string& text, std::string_view key) {
     return {};
 }
 
+std::string first_line(const fs::path& path) {
+    const auto text = read_file(path);
+    return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+/// "vulnerable: a, b; mitigated: c; not affected: 12", as reports put it; empty when the kernel does not tell.
+std::string mitigations() {
+    std::map<std::string, std::string> all;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator("/sys/devices/system/cpu/vulnerabilities", ignored)) {
+        all[entry.path().filename().string()] = first_line(entry.path());
+    }
+    std::string vulnerable, mitigated;
+    int unaffected = 0;
+    for (const auto& [name, state] : all) {
+        if (state.starts_with("Not affected")) {
+            ++unaffected;
+            continue;
+        }
+        auto& list = state.starts_with("Mitigation") ? mitigated : vulnerable;
+        list += (list.empty() ? "" : ", ") + name;
+    }
+    std::string text;
+    if (!vulnerable.empty()) text += "vulnerable: " + vulnerable + "; ";
+    if (!mitigated.empty()) text += "mitigated: " + mitigated + "; ";
+    return all.empty() ? text : text + fmt::format("not affected: {}", unaffected);
+}
+
 }  // namespace
 
 std::map<std::string, std::string> host_properties(const qemu::Accelerators& accelerators) {
@@ -31,6 +59,9 @@ std::map<std::string, std::string> host_properties(const qemu::Accelerators& acc
         const bool guest = value_of(*cpuinfo, "flags").find(" hypervisor") != std::string::npos;
         properties["hypervisor"] = guest ? "yes" : "no";
     }
+    const auto governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    properties["governor"] = governor.empty() ? "none" : governor;
+    properties["mitigations"] = mitigations();
     properties["cores"] = std::to_string(qemu::usable_cpus().size());
     const auto bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGE_SIZE);
     properties["memory"] = std::to_string(bytes);

@@ -63,8 +63,40 @@ class LeanKernel(unittest.TestCase):
                 self.assertGreater(elapsed["value"], 0)
             console = host.console.read_text(errors="replace")
             self.assertIn("Linux version", console)
+            self.assertIn("bootconsole [earlyser0] enabled", console, "what comes before the console's driver is there too")
             self.assertIn("Restarting system", console, "the console is whole, up to the end")
             self.assertEqual(finished.get("console", []), [])
+
+    def test_counted_runs_tell_what_draining_costs(self):
+        with Host() as host:
+            order = {"seq": 1, "workload": "ipcns-exit", "point": 0, "with": {"children": 50}, "iteration": 0, "counters": ["task-clock"]}
+            plan = {"runs": [order], "drain_limit_ns": 60 * 10**9}
+            finished, messages = host.boot(self.kernel, plan=plan, cpus=2, memory_bytes=256 * MEBIBYTE)
+            self.assertEqual(finished["outcome"], "ok", finished)
+            samples = {s["metric"]: s.get("value") for m in messages if m["type"] == "run-finished" for s in m["samples"]}
+            self.assertEqual(set(samples), {"task-clock", "counted-elapsed", "machine-busy", "drain-busy"})
+            self.assertGreater(samples["drain-busy"], 0)
+
+    def test_the_same_kernel_speaks_on_a_q35_without_a_driver_for_pci(self):
+        with Host() as host:
+            finished, messages = host.boot(self.kernel, runs=1, machine="q35", memory_bytes=256 * MEBIBYTE)
+            self.assertEqual(finished["outcome"], "ok", finished)
+            self.assertEqual(next(m for m in messages if m["type"] == "boot-hello")["channel"], "ttyS1")
+
+    def test_timers_are_looked_at_when_the_console_is_quiet(self):
+        with Host() as host:
+            options = {"memory_bytes": 256 * MEBIBYTE, "cpus": 2}
+            finished, _ = host.boot(self.kernel, command_line="nolapic_timer loglevel=1", **options)
+            self.assertEqual(finished["outcome"], "infra-error", finished)
+            self.assertIn("high-resolution timers", finished["detail"])
+            finished, _ = host.boot(self.kernel, attempt="A2", command_line="highres=off loglevel=1", **options)
+            self.assertEqual(finished["outcome"], "ok", "the experiment asked for it")
+
+    def test_a_cpu_that_the_kernel_leaves_out(self):
+        with Host() as host:
+            finished, _ = host.boot(self.kernel, command_line="disable_cpu_apicid=1", cpus=2, memory_bytes=256 * MEBIBYTE)
+            self.assertEqual(finished["outcome"], "boot-failure", finished)
+            self.assertIn("the kernel brought up 1 of 2 CPUs", finished["detail"])
 
     def test_a_panic_is_the_kernels_fault(self):
         with Host() as host:

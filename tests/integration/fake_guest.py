@@ -49,7 +49,12 @@ def console(text):
     return say(CONSOLE, text)
 
 
+# What tells kab-host that a kernel can speak on a microvm (common/kernel_image.cpp).
+MICROVM_DRIVERS = ("data", b"virtio_mmio.device\0virtio_console\0")
+TRIPLE_FAULT = ("triple fault",)  # a reset without a word; also on a machine without a reset port
+
 AWAIT_PLAN = ("await", AGENT)  # at least its first byte
+READ_FRAME = ("read frame", AGENT)  # a whole message of the host
 RESET = ("reset",)
 HANG = ("hang",)
 
@@ -65,6 +70,18 @@ def _code(step, address):
                 + b"\xac\xee\xe2\xef")                          # lodsb; out dx, al; loop again
     if step[0] == "await":
         return b"\x66\xba" + struct.pack("<H", step[1] + 5) + b"\xec\xa8\x01\x74\xfb"  # wait until there is input
+    if step[0] == "data":
+        return b"\xeb" + struct.pack("B", len(step[1])) + step[1]  # jump over it
+    if step[0] == "triple fault":
+        zero = b"\xc7\x05" + struct.pack("<II", 0x7000, 0) + b"\xc7\x05" + struct.pack("<II", 0x7004, 0)
+        return zero + b"\x0f\x01\x1d" + struct.pack("<I", 0x7000) + b"\xcc"  # lidt of nothing, then int3
+    if step[0] == "read frame":
+        byte = (b"\x66\xba" + struct.pack("<H", step[1] + 5)   # mov dx, line status
+                + b"\xec\xa8\x01\x74\xfb"                      # wait until there is input
+                + b"\x66\xba" + struct.pack("<H", step[1]) + b"\xec")  # mov dx, data; in al, dx
+        return (b"\xb9\x04\x00\x00\x00" + byte                # mov ecx, 4
+                + b"\xc1\xe0\x18\xc1\xeb\x08\x09\xc3\xe2\xe8"  # shl eax, 24; shr ebx, 8; or ebx, eax; loop: the length
+                + b"\x89\xd9" + byte + b"\xe2\xf0")             # mov ecx, ebx; as many bytes
     if step[0] == "reset":
         return b"\xb0\x06\x66\xba" + struct.pack("<H", 0xCF9) + b"\xee\xf4\xeb\xfd"
     return b"\xf4\xeb\xfd"  # hlt for ever

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import signal
+import socket
 import struct
 import tempfile
 import unittest
@@ -46,6 +47,9 @@ class HostTest(unittest.TestCase):
             said = next(m for m in messages if m["type"] == "boot-hello")
             self.assertEqual((said["machine"], said["channel"], said["agent"]["build"]), ("q35", "ttyS1", "fake"))
             self.assertIn("QEMU emulator version", said["emulator"])
+            self.assertRegex(said["pinning"], "^yes$|^1 virtual CPUs, and the host has 1$|^pin thread ")
+            self.assertIn("governor", host.properties)
+            self.assertIn("mitigations", host.properties)
             self.assertEqual(said["accel"], "kvm" if host.properties["kvm"] == "yes" else "tcg")
             phases = [m["phase"] for m in messages if m["type"] == "boot-progress"]
             self.assertEqual(phases[:3], ["starting", "booting", "running"])
@@ -71,6 +75,59 @@ class HostTest(unittest.TestCase):
         self.assertEqual(finished["outcome"], "kernel-crash")
         self.assertIn("reset without a word in run 1 of 1", finished["detail"])
 
+    def test_a_reset_at_the_first_instruction_is_the_kernels_fault(self):
+        with Host() as host:
+            kernel = self.kernel(guest.MICROVM_DRIVERS, guest.TRIPLE_FAULT)
+            for n in range(5):
+                finished, _ = host.boot(kernel, attempt=f"A{n}", machine="microvm")
+                self.assertEqual(finished["outcome"], "boot-failure", finished)
+                self.assertEqual(finished["detail"], "the guest reset before the agent said hello; the console is empty")
+
+    def test_a_console_full_of_garbage(self):
+        text = b""
+        for i in range(70):
+            name = bytes((97 + i // 26, 97 + i % 26))
+            text += b"[ 1.0] BUG: thing " + name + b"\n" + (b" " + b"\xff" * 500 + b"\n") * 24 + b"zz\n" * 4
+        text += b"[ 2.0] Kernel panic - not syncing: boom\n"
+        with Host() as host:
+            finished, _ = host.boot(self.kernel(guest.console(text), guest.RESET))
+            self.assertEqual((finished["outcome"], finished["detail"]), ("kernel-crash", "Kernel panic - not syncing: boom"))
+            self.assertEqual(finished["console"][-1]["kind"], "panic")
+            again, _ = host.boot(self.kernel(guest.hello(), guest.done(0), guest.RESET), attempt="A2")
+            self.assertEqual(again["outcome"], "ok", "the host lives")
+
+    def test_words_that_are_too_long_for_a_frame(self):
+        finished = self.outcome(guest.hello(), guest.error(0, "x" * 1_000_000), guest.HANG)
+        self.assertEqual(finished["outcome"], "infra-error")
+        self.assertLess(len(finished["detail"]), 3000)
+        finished = self.outcome(guest.hello(warnings=["x" * ((1 << 20) - 200)]), guest.HANG)
+        self.assertEqual((finished["outcome"], finished["detail"]), ("infra-error", "kab-agent: its hello is too long"))
+
+    def test_a_machine_that_qemu_pauses(self):
+        emulator = self.folder / "qemu"
+        monitor = self.folder / "monitor"
+        emulator.write_text(f'''#!/bin/sh
+case "$*" in *-sandbox*) set -- "$@" -qmp unix:{monitor},server=on,wait=off; echo "KVM internal error. Suberror: 1" >&2;; esac
+exec qemu-system-x86_64 "$@"
+''')
+        emulator.chmod(0o755)
+        with Host(env={"KAB_QEMU": str(emulator)}) as host:
+            host.request(self.kernel(guest.hello(), guest.HANG))
+            host.until("boot-hello")
+            with socket.socket(socket.AF_UNIX) as control:
+                control.connect(str(monitor))
+                control.sendall(b'{"execute": "qmp_capabilities"}{"execute": "stop"}')
+                finished = host.until("boot-finished")[-1]
+            self.assertEqual(finished["outcome"], "infra-error")
+            self.assertEqual(finished["detail"], "QEMU paused the machine after run 0 of 0; QEMU: KVM internal error. Suberror: 1")
+
+    def test_the_host_confirms_what_it_heard(self):
+        confirmed = guest.console("confirmed\n")
+        for steps in ((guest.hello(), guest.READ_FRAME, guest.done(0)), (guest.error(0, "no memory"),)):
+            with Host() as host:
+                host.boot(self.kernel(*steps, guest.READ_FRAME, confirmed, guest.RESET))
+                self.assertEqual(host.console.read_text(), "confirmed\n")
+
     def test_deadlines(self):
         finished = self.outcome(guest.console("slow\n"), guest.HANG, boot_limit_ns=2 * SECOND)
         self.assertEqual(finished["outcome"], "boot-failure")
@@ -92,6 +149,11 @@ class HostTest(unittest.TestCase):
         self.assertTrue(finished["detail"].startswith("kab-agent: "), finished["detail"])
         finished = self.outcome(guest.hello(major=7), guest.HANG)
         self.assertEqual((finished["outcome"], finished["detail"]), ("infra-error", "kab-agent: speaks protocol 7.0, this is 1.0"))
+        killed = (guest.hello(), guest.AWAIT_PLAN, guest.run(1), guest.started(2),
+                  guest.console("[ 9.0] Out of memory: Killed process 17 (init)\n"), guest.error(0, "the agent was killed"), guest.RESET)
+        finished = self.outcome(*killed, runs=3)
+        self.assertEqual((finished["outcome"], finished["detail"]), (
+            "workload-error", "the agent was killed in run 2 of 3; console: Out of memory: Killed process 17 (init)"))
         finished = self.outcome(guest.hello(), guest.AWAIT_PLAN, guest.run(1), guest.done(1), guest.RESET, runs=2)
         self.assertEqual(finished["outcome"], "infra-error", "done too early")
 
@@ -103,6 +165,15 @@ class HostTest(unittest.TestCase):
         self.assertEqual(finished["outcome"], "ok", "the experiment may ask for another clock")
         finished = self.outcome(guest.hello(cpus=3), guest.HANG)
         self.assertEqual(finished["outcome"], "infra-error")
+        finished = self.outcome(guest.hello(cpus=1), guest.HANG, cpus=2)
+        self.assertEqual(finished["outcome"], "boot-failure")
+        self.assertTrue(finished["detail"].startswith("the kernel brought up 1 of 2 CPUs"), finished["detail"])
+        slow = guest.hello(high_resolution_timers=False, high_resolution_inactive=True)
+        finished = self.outcome(slow, guest.HANG)
+        self.assertEqual((finished["outcome"], finished["detail"]),
+                         ("infra-error", "the kernel has high-resolution timers, but they are not in use"))
+        finished = self.outcome(slow, guest.done(0), guest.RESET, command_line="highres=off")
+        self.assertEqual(finished["outcome"], "ok", "the experiment may ask for that")
 
     def test_false_starts_are_repeated_and_counted(self):
         trouble = guest.console("[    0.4] APIC timer disabled due to verification failure\n")
@@ -110,7 +181,13 @@ class HostTest(unittest.TestCase):
             if host.properties["kvm"] == "yes":
                 self.skipTest("only emulated guests have false starts")
             finished, _ = host.boot(self.kernel(trouble, guest.HANG), boot_limit_ns=2 * SECOND)
-            self.assertEqual((finished["outcome"], finished["false_starts"]), ("boot-failure", 8))
+            self.assertEqual((finished["outcome"], finished["false_starts"]), ("infra-error", 8))
+            self.assertIn("APIC timer disabled", finished["detail"])
+            asked, _ = host.boot(self.kernel(trouble, guest.HANG), attempt="A3", boot_limit_ns=2 * SECOND, command_line="tsc=unstable")
+            self.assertEqual((asked["outcome"], asked.get("false_starts", 0)), ("boot-failure", 0))
+            fatal = guest.console("[    0.4] Kernel panic - not syncing: x\n[    0.4] APIC timer disabled due to verification failure\n")
+            crashed, _ = host.boot(self.kernel(fatal, guest.RESET), attempt="A4")
+            self.assertEqual((crashed["outcome"], crashed.get("false_starts", 0)), ("kernel-crash", 0))
             late = self.kernel(guest.hello(high_resolution_timers=False), guest.AWAIT_PLAN, trouble, guest.done(0), guest.RESET)
             finished, _ = host.boot(late, attempt="A2")
             self.assertEqual(finished["outcome"], "infra-error")
@@ -118,6 +195,9 @@ class HostTest(unittest.TestCase):
 
     def test_requests_that_cannot_be(self):
         with Host() as host:
+            finished, _ = host.boot(self.kernel(guest.HANG), attempt="A0", machine="microvm")
+            self.assertEqual(finished["outcome"], "boot-failure")
+            self.assertIn("CONFIG_VIRTIO_MMIO_CMDLINE_DEVICES", finished["detail"])
             text = self.folder / "text"
             text.write_text("no kernel")
             finished, _ = host.boot(text)

@@ -41,17 +41,19 @@ constexpr Pattern patterns[] = {
     innocent("Kernel command line: ", Where::start),
     innocent("Unknown kernel command line parameters", Where::start),
     innocent("kab-agent: ", Where::start),
+
+    // Before what is innocent elsewhere: whatever else a line says, after this nothing goes on.
+    {panic, "Kernel panic - not syncing"},
+    {panic, "PANIC: double fault"},
+    {panic, "PANIC: early exception"},
+    {panic, "-- System halted"},
+
     innocent("INFO: lockdep is turned off"),
     innocent("took too long"),
     innocent("Stall ended before state dump start"),
     innocent("WARNING: Unprivileged eBPF is enabled"),
     innocent_report("[kasan_test]"),
     innocent_report("[kfence_test]"),
-
-    {panic, "Kernel panic - not syncing"},
-    {panic, "PANIC: double fault"},
-    {panic, "PANIC: early exception"},
-    {panic, "-- System halted"},
 
     {sanitizer, "BUG: KASAN:"},
     {sanitizer, "BUG: KFENCE:"},
@@ -70,6 +72,7 @@ constexpr Pattern patterns[] = {
     {hung_task, "INFO: task ", Where::anywhere, "blocked in I/O wait"},
     {rcu_stall, "self-detected stall on CPU"},
     {rcu_stall, "detected stalls on CPUs/tasks"},
+    {rcu_stall, "detected stalls on tasks"},
     {rcu_stall, "detected expedited stalls"},
     {rcu_stall, "kthread starved for"},
     {rcu_stall, "suspicious RCU usage"},
@@ -113,6 +116,7 @@ constexpr Pattern patterns[] = {
     {bug, "workqueue leaked lock or atomic"},
     {bug, "still in use", Where::anywhere, "Dentry"},
     {bug, "BUG:", Where::start},
+    {bug, "BUG ", Where::start, "ainted"},  // SLUB: "BUG kmalloc-64 (Not tainted): Poison overwritten"
 
     {warning, "WARNING: CPU: ", Where::start},
     {warning, "WARNING: ", Where::start, " at "},

@@ -6,15 +6,17 @@
 #include <set>
 
 #include "agent/host/console/console_patterns.h"
+#include "agent/host/console/printable.h"
 
 namespace kab {
 namespace {
 
 constexpr std::size_t lines_before = 3;
-constexpr int ordinary_lines_end_report = 3;  ///< in a row
-constexpr int longest_report = 200;           ///< lines
-constexpr int longest_oom_report = 500;       ///< it lists all tasks
-constexpr int consequence_lines = 100;        ///< from a fault to the panic that it causes
+constexpr int ordinary_lines_end_report = 3;   ///< in a row
+constexpr int longest_report = 200;            ///< lines
+constexpr int longest_oom_report = 500;        ///< it lists all tasks
+constexpr int consequence_lines = 100;         ///< from a fault to the panic that it causes
+constexpr std::size_t fatal_text = 32U << 10;  ///< of most_text, kept free for what is fatal
 
 /// Reasons of a panic that name something already reported.
 constexpr std::string_view consequences[] = {"Fatal exception",
@@ -44,13 +46,6 @@ std::string_view function_of(std::string_view line) {
     return line.substr(colon + 1, plus - colon - 1);
 }
 
-std::string printable(std::string_view line) {
-    std::string result(line);
-    std::replace_if(
-        result.begin(), result.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; }, '?');
-    return result;
-}
-
 }  // namespace
 
 struct ConsoleScanner::State {
@@ -71,13 +66,16 @@ struct ConsoleScanner::State {
     void absorb(const ConsoleMatch& match, std::string_view line);
     void go_on(std::string_view line);
     void close();
+    void keep(msg::ConsoleEvent event);
     void note_fatal(std::string_view line);
+    void note_memory(const ConsoleMatch& match, std::string_view line);
 
     std::string partial;
     std::int64_t line_number = 0;
     std::deque<std::string> before;
     std::optional<Report> report;
     std::vector<msg::ConsoleEvent> events;
+    std::size_t kept = 0;             ///< bytes of text in them
     std::set<std::string> seen;       ///< kind and signature
     std::optional<std::size_t> last;  ///< index of the last event kept
     int since_last = 0;               ///< lines since that report ended
@@ -85,7 +83,7 @@ struct ConsoleScanner::State {
     bool in_backtrace_test = false;
     std::int64_t cut_line = 0;  ///< of "cut here" with no finding yet; 0: none
     std::string cut_text;       ///< the first line after it
-    std::string fatal_line, stall_line, timer_line, last_line;
+    std::string fatal_line, stall_line, timer_line, memory_line, last_line, last_agent_line;
 };
 
 void ConsoleScanner::State::take_bytes(std::string_view bytes) {
@@ -111,12 +109,19 @@ void ConsoleScanner::State::take_line(std::string_view raw) {
     ++since_last;
     const auto line = strip_console_prefix(raw);
     if (!line.empty()) last_line = line;
+    if (line.starts_with("kab-agent: ")) last_agent_line = line;
     judge(line);
     if (before.size() == lines_before) before.pop_front();
     before.emplace_back(line);
 }
 
 void ConsoleScanner::State::judge(std::string_view line) {
+    // Nothing that goes on can make a panic mean nothing.
+    const bool dies = line.starts_with("Kernel panic - not syncing");
+    if (dies) {
+        in_backtrace_test = false;
+        if (report && report->innocent) close();
+    }
     if (line.find("backtrace testing ]") != std::string_view::npos) {
         in_backtrace_test = line.find("end of") == std::string_view::npos;
     }
@@ -169,13 +174,26 @@ void ConsoleScanner::State::note_fatal(std::string_view line) {
     if (fatal_line.empty()) fatal_line = printable(line);
 }
 
+/// A report of memory that ran out begins with who wanted some; who was killed tells more.
+void ConsoleScanner::State::note_memory(const ConsoleMatch& match, std::string_view line) {
+    if (match.kind != ConsoleKind::oom) return;
+    const bool killed = line.find("Killed process") != std::string_view::npos;
+    if (memory_line.empty() || (killed && memory_line.find("Killed process") == std::string::npos)) {
+        memory_line = printable(line);
+    }
+}
+
 void ConsoleScanner::State::open(const ConsoleMatch& match, std::string_view line) {
     const bool follows = match.kind == ConsoleKind::panic && last && since_last <= consequence_lines;
     if (follows && is_consequence(line)) {
         // One cause, one label: the panic is what the last finding came to.
         auto& cause = events[*last];
         cause.severity = "fatal";
-        cause.text += "\n" + printable(line);
+        const std::string text = "\n" + printable(line);
+        if (kept + text.size() <= most_text) {
+            cause.text += text;
+            kept += text.size();
+        }
         note_fatal(cause.text.substr(0, cause.text.find('\n')));
         return;
     }
@@ -184,7 +202,7 @@ void ConsoleScanner::State::open(const ConsoleMatch& match, std::string_view lin
     opened.innocent = match.innocent;
     opened.event.kind = to_string(match.kind);
     opened.event.severity = match.severity;
-    opened.event.signature = normalise_signature(match.description);
+    opened.event.signature = printable(normalise_signature(match.description));
     opened.event.text = printable(line);
     opened.event.line = line_number;
     for (const auto& earlier : before) {
@@ -193,6 +211,7 @@ void ConsoleScanner::State::open(const ConsoleMatch& match, std::string_view lin
     const bool stalled = match.kind == ConsoleKind::lockup || match.kind == ConsoleKind::hung_task ||
                          match.kind == ConsoleKind::rcu_stall;
     if (stalled && stall_line.empty()) stall_line = printable(line);
+    note_memory(match, line);
     if (opened.event.severity == "fatal" && !match.innocent) note_fatal(line);
     report = std::move(opened);
 }
@@ -204,6 +223,7 @@ void ConsoleScanner::State::absorb(const ConsoleMatch& match, std::string_view l
         close();
         return open(match, line);
     }
+    note_memory(match, line);
     if (!report->innocent && std::string_view(match.severity) == "fatal" && report->event.severity != "fatal") {
         report->event.severity = "fatal";
         note_fatal(report->event.text.substr(0, report->event.text.find('\n')));
@@ -237,9 +257,20 @@ void ConsoleScanner::State::close() {
     if (located && !done.function.empty() && done.event.signature.find(done.function) == std::string::npos) {
         done.event.signature += " in " + done.function;
     }
-    const bool fresh = seen.insert(done.event.kind + ": " + done.event.signature).second;
-    if (!fresh || events.size() >= most_events) return;
-    events.push_back(std::move(done.event));
+    // A place in `seen` is one in `events`, or there would be no bound to it.
+    if (seen.size() >= most_events || seen.contains(done.event.kind + ": " + done.event.signature)) return;
+    keep(std::move(done.event));
+}
+
+void ConsoleScanner::State::keep(msg::ConsoleEvent event) {
+    const bool fatal = event.severity == "fatal";
+    const std::size_t places = fatal ? most_events : most_events - 1;
+    const std::size_t limit = fatal ? most_text : most_text - fatal_text;
+    if (events.size() >= places || kept + event.signature.size() + longest_line > limit) return;
+    event.text = cut_to(event.text, limit - kept - event.signature.size());
+    kept += event.text.size() + event.signature.size();
+    seen.insert(event.kind + ": " + event.signature);
+    events.push_back(std::move(event));
     last = events.size() - 1;
 }
 
@@ -270,8 +301,14 @@ const std::string& ConsoleScanner::stall_line() const {
 const std::string& ConsoleScanner::timer_line() const {
     return state_->timer_line;
 }
-const std::string& ConsoleScanner::last_line() const {
-    return state_->last_line;
+const std::string& ConsoleScanner::memory_line() const {
+    return state_->memory_line;
+}
+std::string ConsoleScanner::last_line() const {
+    return printable(state_->last_line);
+}
+std::string ConsoleScanner::last_agent_line() const {
+    return printable(state_->last_agent_line);
 }
 
 }  // namespace kab

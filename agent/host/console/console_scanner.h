@@ -11,13 +11,15 @@ namespace kab {
 
 /// Bytes go in as they come, split anywhere; events come out. What is a fault, and what only looks like
 /// one, is listed in console_patterns.cpp. One cause gives one event: what belongs to the report that
-/// a first hit opened is not reported again but kept as its context. At most `most_events` are kept; of
-/// a fault that repeats (same kind and signature) only the first.
+/// a first hit opened is not reported again but kept as its context. At most `most_events` are kept, the last
+/// place for one that is fatal; of a fault that repeats (same kind and signature) only the first. All texts are
+/// valid UTF-8, and together at most `most_text` bytes: what is beyond loses its context, then is left out.
 class ConsoleScanner {
   public:
     static constexpr std::size_t most_events = 64;
     static constexpr std::size_t most_context_lines = 24;
     static constexpr std::size_t longest_line = 512;  ///< the rest of a line is not looked at
+    static constexpr std::size_t most_text = 256U << 10;
 
     ConsoleScanner();
     ~ConsoleScanner();
@@ -37,8 +39,12 @@ class ConsoleScanner {
     const std::string& stall_line() const;
     /// The first line that tells of timers or a clock that do not work as they should; empty if there was none.
     const std::string& timer_line() const;
+    /// The first line that tells of memory that ran out; empty if there was none.
+    const std::string& memory_line() const;
     /// The last line that is not empty, cleaned of its prefixes.
-    const std::string& last_line() const;
+    std::string last_line() const;
+    /// The last line that kab-agent wrote ("kab-agent: ..."); empty if there was none.
+    std::string last_agent_line() const;
 
   private:
     struct State;

@@ -71,19 +71,27 @@ Status AgentDialog::check(const msg::Message& message) {
                       message);
 }
 
-std::string plan_mismatch(const msg::AgentHello& hello, const std::vector<std::string>& clocksources,
-                          std::int64_t cpus) {
+std::string plan_mismatch(const msg::AgentHello& hello, const BootPlan& plan) {
     // The kernel registers "tsc" a second after "tsc-early", the same counter at the same rate; the agent sees to it
     // that no other change happens.
     const std::string_view source = hello.clocksource == "tsc-early" ? "tsc" : std::string_view(hello.clocksource);
-    const bool known =
-        clocksources.empty() || std::find(clocksources.begin(), clocksources.end(), source) != clocksources.end();
-    if (!known) {
+    const auto& planned = plan.clocksources;
+    if (!planned.empty() && std::find(planned.begin(), planned.end(), source) == planned.end()) {
         return fmt::format("the guest's clocksource is {}, planned was {}: its times cannot be trusted",
-                           hello.clocksource.empty() ? "unknown" : hello.clocksource, clocksources.front());
+                           hello.clocksource.empty() ? "unknown" : hello.clocksource, planned.front());
     }
-    if (cpus != 0 && hello.cpus != cpus) return fmt::format("the guest has {} CPUs, planned were {}", hello.cpus, cpus);
+    if (plan.timers && hello.high_resolution_inactive) {
+        return "the kernel has high-resolution timers, but they are not in use";
+    }
+    if (plan.cpus != 0 && hello.cpus > plan.cpus) {
+        return fmt::format("the guest has {} CPUs, planned were {}", hello.cpus, plan.cpus);
+    }
     return {};
+}
+
+std::string missing_cpus(const msg::AgentHello& hello, const BootPlan& plan) {
+    if (plan.cpus == 0 || hello.cpus >= plan.cpus) return {};
+    return fmt::format("the kernel brought up {} of {} CPUs", hello.cpus, plan.cpus);
 }
 
 }  // namespace kab::qemu

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/host/qemu/command_line.h"
 #include "protocol/framing.h"
 #include "protocol/messages.h"
 
@@ -34,9 +35,11 @@ class AgentDialog {
     std::int64_t in_progress_ = 0;  ///< seq; 0: none
 };
 
-/// Why a guest is not the machine that was planned; empty when it is. `clocksources` and
-/// `cpus` are the plan's; empty and 0 leave them open.
-std::string plan_mismatch(const msg::AgentHello& hello, const std::vector<std::string>& clocksources,
-                          std::int64_t cpus);
+/// Why a guest is not the machine that was planned; empty when it is. Of a clock or timers other than planned
+/// and of too many CPUs; a missing one is the kernel's doing, see missing_cpus.
+std::string plan_mismatch(const msg::AgentHello& hello, const BootPlan& plan);
+
+/// What is wrong when the kernel brought fewer CPUs up than it was given; empty when it did not.
+std::string missing_cpus(const msg::AgentHello& hello, const BootPlan& plan);
 
 }  // namespace kab::qemu

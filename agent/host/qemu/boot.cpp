@@ -3,6 +3,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "agent/host/console/printable.h"
 #include "common/units.h"
 
 namespace kab::qemu {
@@ -28,12 +29,12 @@ std::int64_t since(SteadyTime start) {
     return start == SteadyTime() ? 0 : (now() - start).count();
 }
 
-std::string last_line(const std::string& text) {
-    const auto end = text.find_last_not_of(" \t\r\n");
-    if (end == std::string::npos) return {};
-    const auto newline = text.find_last_of('\n', end);
-    const auto begin = newline == std::string::npos ? 0 : newline + 1;
-    return text.substr(begin, end + 1 - begin);
+/// A detail is one line for people; some of it comes from the guest.
+std::string bounded(const std::string& text) {
+    constexpr std::size_t most = 2000;
+    std::string detail = printable(text);
+    if (detail.size() > most) detail = std::string(cut_to(detail, most)) + "...";
+    return detail;
 }
 
 }  // namespace
@@ -54,14 +55,28 @@ void Boot::acknowledge(std::int64_t seq) {
     relay(speaking_);
 }
 
+void Boot::receive_control(const std::string& event, const Json& data) {
+    if (event == "SHUTDOWN") return emulator_says_bye(json_get_or<std::string>(data, "reason", "").value_or(""));
+    // Nobody else stops the machine: it is an error of KVM, or of QEMU itself.
+    if (event != "STOP" || phase_ >= Phase::ending || false_start_) return;
+    facts_.emulator_paused = true;
+    end(Nanoseconds(0));
+}
+
+/// The guest's timers do not work, for which the host is to blame: QEMU is started anew, if that may help.
+bool Boot::start_falsely() {
+    const bool may_help = prepared_->plan.accel == "tcg" && prepared_->plan.timers && !scanner_.fatal();
+    if (!may_help || phase_ != Phase::starting || false_start_ || false_starts_ >= most_false_starts) return false;
+    if (!emulator_ || emulator_gone_) return false;
+    false_start_ = true;
+    limit_.cancel();
+    emulator_->kill();
+    return true;
+}
+
 void Boot::receive_console(std::string_view bytes) {
     scanner_.push(bytes);
-    const bool untimely = phase_ == Phase::starting && prepared_->plan.accel == "tcg" && !scanner_.timer_line().empty();
-    if (untimely && !false_start_ && false_starts_ < most_false_starts && emulator_ && !emulator_gone_) {
-        false_start_ = true;
-        limit_.cancel();
-        return emulator_->kill();
-    }
+    if (!scanner_.timer_line().empty() && start_falsely()) return;
     if (scanner_.fatal() && facts_.console_fault.empty()) {
         facts_.console_fault = scanner_.fatal_line();
         end(patience_with_panic);
@@ -103,11 +118,10 @@ void Boot::relay(const std::shared_ptr<Channel>& channel) {
         } else if (std::holds_alternative<msg::RunStarted>(**message)) {
             arm(request_.run_limit_ns, facts_.run_limit_passed);
         } else if (auto* error = std::get_if<msg::AgentError>(&**message)) {
-            facts_.agent_error = std::move(*error);
-            end(patience_with_agent);
+            handle(std::move(*error));
         } else {
             facts_.done = true;
-            end(patience_with_agent);
+            let_go();
         }
     }
 }
@@ -122,13 +136,19 @@ void Boot::handle(msg::AgentHello hello) {
     report.machine = prepared_->plan.machine;
     report.emulator = emulator_version_;
     report.channel = speaking_->name;
-    facts_.plan_mismatch = plan_mismatch(hello, prepared_->plan.clocksources, prepared_->plan.cpus);
-    facts_.high_resolution_timers = hello.high_resolution_timers;
+    report.pinning = pinning_;
+    facts_.plan_mismatch = plan_mismatch(hello, prepared_->plan);
+    facts_.missing_cpus = missing_cpus(hello, prepared_->plan);
+    high_resolution_timers_ = hello.high_resolution_timers;
     report.agent = std::move(hello);
+    if (msg::encode(report).size() > max_frame_bytes) {
+        facts_.agent_nonsense = "its hello is too long";
+        return end(Nanoseconds(0));
+    }
     send_(report);
     if (phase_ != Phase::starting) return;  // already given up
-    const bool slow_timers = !facts_.high_resolution_timers && !scanner_.timer_line().empty();
-    if (slow_timers || !facts_.plan_mismatch.empty()) return end(Nanoseconds(0));
+    const bool slow_timers = prepared_->plan.timers && !high_resolution_timers_ && !scanner_.timer_line().empty();
+    if (slow_timers || !facts_.plan_mismatch.empty() || !facts_.missing_cpus.empty()) return end(Nanoseconds(0));
     phase_ = Phase::running;
     ease_vcpus();
     speaking_->socket->send(frame(msg::encode(request_.plan)));
@@ -148,6 +168,23 @@ void Boot::handle(msg::RunFinished run) {
     send_(run);
     if (phase_ == Phase::running) arm(request_.run_limit_ns, facts_.run_limit_passed);
     if (now() - last_progress_ >= progress_interval) progress("running");
+}
+
+void Boot::handle(msg::AgentError error) {
+    // Its own fault, but during a run: it is the run that brought it down (memory ran out, most often).
+    const auto run = speaking_->dialog.run_in_progress();
+    if (error.seq == 0 && run > 0) {
+        error.seq = run;
+        error.message = fmt::format("{} in run {} of {}", error.message, run, facts_.runs_planned);
+    }
+    facts_.agent_error = std::move(error);
+    let_go();
+}
+
+/// The agent is heard, and may take the machine down.
+void Boot::let_go() {
+    speaking_->socket->send(frame(msg::encode(msg::Shutdown{})));
+    end(patience_with_agent);
 }
 
 void Boot::progress(const char* phase) {
@@ -226,6 +263,21 @@ void Boot::finish_if_all_ended() {
     finish();
 }
 
+/// From what is known only now that all has been read.
+void Boot::complete_facts() {
+    facts_.console_fault = scanner_.fatal_line();
+    facts_.console_stall = scanner_.stall_line();
+    facts_.console_memory = scanner_.memory_line();
+    facts_.timer_trouble = scanner_.timer_line();
+    facts_.last_console_line = scanner_.last_line();
+    facts_.last_agent_line = scanner_.last_agent_line();
+    facts_.emulator_message = telling_line(errors_.text());
+    if (speaking_) facts_.run_in_progress = speaking_->dialog.run_in_progress();
+    const bool timers_failed = prepared_ && prepared_->plan.timers && !facts_.timer_trouble.empty();
+    facts_.timers_missing = timers_failed && facts_.hello && !high_resolution_timers_;
+    facts_.false_starts_used_up = timers_failed && false_starts_ == most_false_starts;
+}
+
 void Boot::finish() {
     phase_ = Phase::finished;
     msg::BootFinished report;
@@ -235,16 +287,11 @@ void Boot::finish() {
         console_->close();
     }
     report.console = scanner_.finish();
-    facts_.console_fault = scanner_.fatal_line();
-    facts_.console_stall = scanner_.stall_line();
-    facts_.timer_trouble = scanner_.timer_line();
-    facts_.last_console_line = scanner_.last_line();
-    facts_.emulator_message = last_line(errors_.text());
-    if (speaking_) facts_.run_in_progress = speaking_->dialog.run_in_progress();
+    complete_facts();
     auto verdict = decide_outcome(facts_);
     report.attempt = request_.attempt;
     report.outcome = verdict.outcome;
-    report.detail = std::move(verdict.detail);
+    report.detail = bounded(verdict.detail);
     report.runs = facts_.runs_finished;
     report.false_starts = false_starts_;
     if (started_ != SteadyTime()) report.setup_ns = (started_ - requested_).count();

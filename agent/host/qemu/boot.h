@@ -58,15 +58,20 @@ class Boot : public std::enable_shared_from_this<Boot> {
     Status open_sockets();
     Status spawn_emulator();
     void learn_vcpus();
+    std::string pin_vcpus() const;
     void ease_vcpus();
     void read_emulator_errors();
 
     // boot.cpp
+    void receive_control(const std::string& event, const Json& data);
     void receive_console(std::string_view bytes);
     void receive_agent(const std::shared_ptr<Channel>& channel, std::string_view bytes);
     void relay(const std::shared_ptr<Channel>& channel);
     void handle(msg::AgentHello hello);
     void handle(msg::RunFinished run);
+    void handle(msg::AgentError error);
+    void let_go();
+    bool start_falsely();
     void arm(std::int64_t limit_ns, bool& passed);
     void end(Nanoseconds patience);
     void emulator_says_bye(const std::string& reason);
@@ -74,6 +79,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
     void finish_if_all_ended();
     void start_again();
     void finish();
+    void complete_facts();
     void progress(const char* phase);
 
     boost::asio::any_io_executor executor_;
@@ -97,7 +103,9 @@ class Boot : public std::enable_shared_from_this<Boot> {
     std::vector<std::shared_ptr<Channel>> channels_;
     std::shared_ptr<Channel> speaking_;  ///< the one on which the agent said its first word
     std::unique_ptr<Qmp> qmp_;
-    std::vector<int> vcpu_threads_;  ///< of QEMU, once it has told
+    std::vector<int> vcpu_threads_;       ///< of QEMU, once it has told
+    std::string pinning_;                 ///< as BootHello has it
+    bool high_resolution_timers_ = true;  ///< as the agent's hello tells
     ConsoleScanner scanner_;
     std::int64_t acknowledged_ = 0, sent_ = 0;  ///< seq of runs
 

@@ -37,6 +37,7 @@ Boot::Boot(const asio::any_io_executor& executor, msg::BootRequest request, Send
       requested_(now()) {
     if (request_.boot_limit_ns <= 0) request_.boot_limit_ns = default_boot_limit.count();
     if (request_.run_limit_ns <= 0) request_.run_limit_ns = default_run_limit.count();
+    request_.plan.run_limit_ns = request_.run_limit_ns;
     facts_.runs_planned = static_cast<std::int64_t>(request_.plan.runs.size());
 }
 
@@ -71,7 +72,7 @@ Status Boot::prepare(const Accelerators& accelerators) {
     prepared_.emplace(std::move(*prepared));
     emulator_program_ = accelerators.emulator.program.string();
     emulator_version_ = accelerators.emulator.version;
-    if (prepared_->plan.accel != "kvm") accel_reason_ = request_.accel == "tcg" ? "asked for" : accelerators.kvm.reason;
+    if (prepared_->plan.accel != "kvm") accel_reason_ = accelerators.kvm.usable ? "asked for" : accelerators.kvm.reason;
     return open_sockets();
 }
 
@@ -108,24 +109,31 @@ Status Boot::open_sockets() {
     if (!control) return pass(control);
     control_ = std::move(*control);
     qmp_ = std::make_unique<Qmp>([this](std::string bytes) { control_->send(std::move(bytes)); },
-                                 [this](const std::string& event, const Json& data) {
-                                     if (event != "SHUTDOWN") return;
-                                     emulator_says_bye(json_get_or<std::string>(data, "reason", "").value_or(""));
-                                 });
+                                 [this](const std::string& event, const Json& data) { receive_control(event, data); });
     learn_vcpus();
     return {};
 }
 
+/// QEMU starts stopped: what its virtual CPUs need is done before their first instruction.
 void Boot::learn_vcpus() {
     qmp_->query_vcpu_threads([this](const std::vector<int>& threads) {
         vcpu_threads_ = threads;
-        // Where CPUs do not suffice the host's scheduler does better than any fixed choice.
-        const auto cpus = choose_cpus(usable_cpus(), threads.size());
-        for (std::size_t i = 0; cpus && i < threads.size(); ++i) {
-            // A refusal costs precision, not truth: the thread stays where the host puts it.
-            (void)pin_thread(threads[i], (*cpus)[i]);
-        }
+        pinning_ = pin_vcpus();
+        qmp_->resume();
     });
+}
+
+/// "yes", or why not. That costs precision, not truth: a thread stays where the host puts it.
+std::string Boot::pin_vcpus() const {
+    if (vcpu_threads_.empty()) return "QEMU does not tell its threads";
+    const auto usable = usable_cpus();
+    // Where CPUs do not suffice the host's scheduler does better than any fixed choice.
+    const auto cpus = choose_cpus(usable, vcpu_threads_.size());
+    if (!cpus) return fmt::format("{} virtual CPUs, and the host has {}", vcpu_threads_.size(), usable.size());
+    for (std::size_t i = 0; i < vcpu_threads_.size(); ++i) {
+        if (auto pinned = pin_thread(vcpu_threads_[i], (*cpus)[i]); !pinned) return pinned.error().text();
+    }
+    return "yes";
 }
 
 void Boot::ease_vcpus() {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace kab::qemu {
@@ -31,10 +32,10 @@ std::string escape(const std::string& value) {
     return result;
 }
 
-std::string choose_channel(const msg::BootRequest& request, const KernelImage& image) {
-    if (!request.modules.empty()) return "virtio";
+std::string choose_channel(const msg::BootRequest& request, const KernelImage& image, const std::string& machine) {
+    if (machine == "microvm" || !request.modules.empty()) return "virtio";
     // A bzImage does not tell what is built in, but whoever has console=ttyS0 has ttyS1 too.
-    return image.virtio_console ? "virtio" : "ttyS1";
+    return image.virtio_console && image.virtio_pci ? "virtio" : "ttyS1";
 }
 
 /// The clock must be what measurements rely on, unless the experiment itself asks for another.
@@ -51,10 +52,28 @@ bool limits_cpus(const std::string& addition) {
            (" " + addition + " ").find(" nosmp ") != std::string::npos;
 }
 
+/// The experiment changes how time is kept: then the timers are what it asked for.
+bool changes_time(const std::string& addition) {
+    return !values_of(addition, "clocksource").empty() || !values_of(addition, "tsc").empty() ||
+           !values_of(addition, "highres").empty();
+}
+
+/// When the kernel is to report what hangs: the most precise detector first, all of them before the limit of a run
+/// if that leaves time, and later under emulation. (A hung task has no parameter for the command line.)
+std::string hang_detectors(const msg::BootRequest& request, const BootPlan& plan) {
+    constexpr std::int64_t second = 1'000'000'000;
+    const std::int64_t usual = plan.accel == "tcg" ? 40 : 20, least = usual / 4;
+    const std::int64_t limit = request.run_limit_ns > 0 ? request.run_limit_ns / second : 300;
+    const std::int64_t stall = std::clamp(limit / 4, least, usual);
+    // A soft lockup is told after twice watchdog_thresh.
+    return fmt::format(" rcupdate.rcu_cpu_stall_timeout={} watchdog_thresh={}", stall, stall * 3 / 4);
+}
+
 std::string kernel_command_line(const msg::BootRequest& request, const BootPlan& plan, std::int64_t tsc_khz) {
     // panic, oops: a fault ends the boot, by a reset that -no-reboot makes an exit. reboot=t: without ACPI
-    // only a triple fault resets for sure.
-    std::string line = "console=ttyS0 panic=-1 oops=panic reboot=t";
+    // only a triple fault resets for sure. earlyprintk: what a kernel says before it has a console.
+    std::string line = "console=ttyS0 earlyprintk=ttyS0,115200 panic=-1 oops=panic reboot=t";
+    line += hang_detectors(request, plan);
     // Under emulation the kernel cannot calibrate the TSC against the PIT; without both of these it would fall
     // back to jiffies. Under KVM it has the rate from the hypervisor.
     if (plan.accel == "tcg" && tsc_khz > 0) line += fmt::format(" tsc=reliable tsc_early_khz={}", tsc_khz);
@@ -94,17 +113,19 @@ Result<BootPlan> plan_boot(const msg::BootRequest& request, const KernelImage& i
     }
     plan.accel = *accel;
     plan.machine = *machine;
-    plan.channel = choose_channel(request, image);
+    plan.channel = choose_channel(request, image, plan.machine);
     plan.kernel_command_line = kernel_command_line(request, plan, accelerators.tsc_khz);
     if (plan.kernel_command_line.size() > longest_command_line) {
         return fail(Fault::spec, "the kernel's command line is {} bytes long; {} is the most",
                     plan.kernel_command_line.size(), longest_command_line);
     }
     plan.clocksources = wanted_clocksources(plan.accel, request.command_line);
+    plan.timers = !changes_time(request.command_line);
     plan.cpus = limits_cpus(request.command_line) ? 0 : request.cpus;
 
     auto& arguments = plan.arguments;
-    arguments = {"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"};
+    // -S: the guest's first instruction waits for us to be ready, so that not even its reset at once goes unseen.
+    arguments = {"-nodefaults", "-no-user-config", "-no-reboot", "-S", "-display", "none"};
     arguments.insert(arguments.end(),
                      {"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"});
     arguments.insert(arguments.end(), {"-name", "kab-" + escape(request.attempt) + ",debug-threads=on"});

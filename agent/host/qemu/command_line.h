@@ -26,6 +26,7 @@ struct BootPlan {
     std::vector<std::string> arguments;     ///< for QEMU
     std::vector<std::string> clocksources;  ///< the guest must have one of these; empty: any
     std::int64_t cpus = 0;                  ///< and that many CPUs; 0: any
+    bool timers = true;                     ///< and high-resolution timers in use, if its kernel has them
 };
 
 /// Fault::spec for what the request cannot have (a bzImage on a microvm, a command line that is too

@@ -14,22 +14,27 @@ struct BootFacts {
     std::string host_failure;     ///< ours: what could not be prepared, written or understood
     std::string console_fault;    ///< first fatal finding on the console
     std::string console_stall;    ///< first lockup, stall or hung task there
+    std::string console_memory;   ///< the first time that memory ran out there
     bool console_flood = false;   ///< it grew beyond all reason
     std::string last_console_line;
+    std::string last_agent_line;  ///< the last that the agent wrote to the console
     bool hello = false;
-    bool high_resolution_timers = true;  ///< as hello tells
-    std::string timer_trouble;           ///< console line about timers that do not work
-    std::string plan_mismatch;           ///< hello tells of another machine than planned
-    std::optional<msg::AgentError> agent_error;
-    std::string agent_nonsense;  ///< what the agent said was not understood
+    std::string timer_trouble;                   ///< console line about timers that do not work
+    bool false_starts_used_up = false;           ///< they did not work in the last start either
+    bool timers_missing = false;                 ///< hello tells of none, though they are planned and the kernel tried
+    std::string plan_mismatch;                   ///< hello tells of another machine than planned
+    std::string missing_cpus;                    ///< hello tells that the kernel did not bring all CPUs up
+    std::optional<msg::AgentError> agent_error;  ///< its seq is that of the run in progress, if it had none
+    std::string agent_nonsense;                  ///< what the agent said was not understood
     bool done = false;
     std::int64_t runs_planned = 0, runs_finished = 0;
     std::int64_t run_in_progress = 0;  ///< seq; 0: none
     bool boot_limit_passed = false;
     bool run_limit_passed = false;
     std::string limit;                   ///< the one that passed, as people write it: "60s"
+    bool emulator_paused = false;        ///< QEMU stopped the machine by itself: it cannot go on
     std::optional<ExitStatus> emulator;  ///< how QEMU ended by itself; empty if we ended it
-    std::string emulator_message;        ///< its last line on stderr
+    std::string emulator_message;        ///< what it wrote to stderr, the line that tells most
     std::string shutdown_reason;         ///< by QMP: "guest-reset", "guest-panic", "host-signal", ...
 };
 
@@ -39,5 +44,8 @@ struct Verdict {
 };
 
 Verdict decide_outcome(const BootFacts& facts);
+
+/// Of what QEMU wrote to stderr: the line about KVM that comes before a dump of registers, else the last.
+std::string telling_line(const std::string& text);
 
 }  // namespace kab::qemu

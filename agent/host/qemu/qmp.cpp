@@ -9,14 +9,17 @@ Qmp::Qmp(Send send, EventHandler on_event) : send_(std::move(send)), on_event_(s
 void Qmp::query_vcpu_threads(ThreadsHandler handler) {
     execute("query-cpus-fast", [handler = std::move(handler)](const Json& value) {
         std::vector<int> threads;
-        if (!value.is_array()) return;
-        for (const auto& cpu : value) {
+        for (const auto& cpu : value.is_array() ? value : Json::array()) {
             auto thread = json_get<int>(cpu, "thread-id");
-            if (!thread) return;
+            if (!thread) return handler({});
             threads.push_back(*thread);
         }
         handler(threads);
     });
+}
+
+void Qmp::resume() {
+    execute("cont", {});
 }
 
 void Qmp::quit() {
@@ -39,7 +42,8 @@ void Qmp::receive_line(std::string_view line) {
     if (!id) return;  // the greeting
     const auto entry = pending_.extract(*id);
     if (entry.empty() || !entry.mapped()) return;
-    if (const auto value = message->find("return"); value != message->end()) entry.mapped()(*value);
+    const auto value = message->find("return");
+    entry.mapped()(value == message->end() ? Json() : *value);  // nothing: an error
 }
 
 void Qmp::execute(const std::string& command, Reply reply) {

@@ -22,8 +22,10 @@ class Qmp {
 
     void receive(std::string_view bytes);
 
-    /// Thread ids of the vCPUs in order.
+    /// Thread ids of the vCPUs in order; none when QEMU does not tell.
     void query_vcpu_threads(ThreadsHandler handler);
+    /// Lets a machine run that was started stopped.
+    void resume();
     /// Asks QEMU to end.
     void quit();
 

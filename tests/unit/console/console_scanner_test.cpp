@@ -5,6 +5,7 @@
 
 #include "agent/host/console/console_patterns.h"
 #include "agent/host/console/needles.h"
+#include "agent/host/console/printable.h"
 
 namespace kab {
 namespace {
@@ -96,6 +97,14 @@ INSTANTIATE_TEST_SUITE_P(
                     "rcu: INFO: rcu_preempt self-detected stall on CPU"},
         Expectation{"[   21.0] rcu: INFO: rcu_sched detected stalls on CPUs/tasks:", "rcu-stall", "error",
                     "rcu: INFO: rcu_sched detected stalls on CPUs/tasks:"},
+        Expectation{"[   21.0] INFO: rcu_tasks detected stalls on tasks:", "rcu-stall", "error",
+                    "INFO: rcu_tasks detected stalls on tasks:"},
+        Expectation{"[    7.25] BUG kmalloc-64 (Not tainted): Poison overwritten", "bug", "error",
+                    "BUG kmalloc-N (Not tainted): Poison overwritten"},
+        Expectation{"[    7.25] BUG kmalloc-64 (Tainted: G    B            ): Redzone overwritten", "bug", "error",
+                    "BUG kmalloc-N (Tainted: G B ): Redzone overwritten"},
+        Expectation{"[    7.25] Kernel panic - not syncing: handler took too long", "panic", "fatal",
+                    "Kernel panic - not syncing: handler took too long"},
         Expectation{"[   21.0] rcu: rcu_preempt kthread starved for 21003 jiffies! g1 f0x0", "rcu-stall", "error",
                     "rcu: rcu_preempt kthread starved for N jiffies! g1 f0x0"},
         Expectation{"[    2.0] WARNING: suspicious RCU usage", "rcu-stall", "error", "WARNING: suspicious RCU usage"},
@@ -248,8 +257,68 @@ TEST(ConsoleScanner, what_it_keeps_is_bounded) {
     }
     text += std::string(10'000'000, 'z');
     const auto events = scan(text);
-    EXPECT_EQ(events.size(), ConsoleScanner::most_events);
+    EXPECT_EQ(events.size(), ConsoleScanner::most_events - 1) << "the last place is for what is fatal";
     for (const auto& event : events) EXPECT_LT(event.text.size(), 20'000U);
+}
+
+TEST(ConsoleScanner, there_is_a_place_for_what_is_fatal) {
+    std::string text;
+    for (int i = 0; i < 200; ++i) {
+        const std::string name = {static_cast<char>('a' + i / 26), static_cast<char>('a' + i % 26)};
+        text += "[ 1.0] BUG: thing " + name + "\n";
+        for (int line = 0; line < 24; ++line) text += " " + std::string(500, '\xff') + "\n";
+        text += "[ 1.0] a\n[ 1.0] b\n[ 1.0] c\n";
+    }
+    const auto events = scan(text + "[ 2.0] Kernel panic - not syncing: boom\n");
+    EXPECT_EQ(events.back().kind, "panic");
+    EXPECT_EQ(events.back().severity, "fatal");
+    std::size_t bytes = 0;
+    for (const auto& event : events) bytes += event.text.size() + event.signature.size();
+    EXPECT_LE(bytes, ConsoleScanner::most_text);
+    EXPECT_GT(bytes, ConsoleScanner::most_text / 2);
+    EXPECT_EQ(events[0].text.find('\xff'), std::string::npos) << "what is no text is not passed on";
+    std::string many;
+    for (int i = 0; i < 200; ++i) {
+        many += "[ 1.0] BUG: " + std::string(1, static_cast<char>('a' + i % 26)) +
+                std::string(static_cast<std::size_t>(i / 26 + 1), 'x') + "\n[ 1.0] a\n[ 1.0] b\n[ 1.0] c\n";
+    }
+    EXPECT_EQ(scan(many).size(), ConsoleScanner::most_events - 1);
+    const auto last = scan(many + "[ 2.0] Kernel panic - not syncing: boom\n");
+    EXPECT_EQ(last.size(), ConsoleScanner::most_events);
+    EXPECT_EQ(last.back().kind, "panic");
+}
+
+TEST(ConsoleScanner, a_panic_means_what_it_says_wherever_it_is) {
+    for (const char* before : {"[ 1.0] ====[ backtrace testing ]===========\n",
+                               "[ 1.0] BUG: KASAN: slab-out-of-bounds in kmalloc_oob_right+0x1/0x2 [kasan_test]\n",
+                               "[ 1.0] ------------[ cut here ]------------\n"}) {
+        ConsoleScanner scanner;
+        scanner.push(std::string(before) + "[ 1.1] Kernel panic - not syncing: x\n");
+        EXPECT_TRUE(scanner.fatal()) << before;
+        const auto events = scanner.finish();
+        ASSERT_EQ(events.size(), 1U) << before;
+        EXPECT_EQ(events[0].kind, "panic");
+    }
+}
+
+TEST(ConsoleScanner, last_words_are_kept) {
+    ConsoleScanner scanner;
+    scanner.push("[ 1.0] x invoked oom-killer: gfp_mask=0x1\nkab-agent: no \x01 channel\n[ 2.0] reboot: \xff\n");
+    EXPECT_EQ(scanner.memory_line(), "x invoked oom-killer: gfp_mask=0x1");
+    scanner.push("[ 2.0] Out of memory: Killed process 17 (init)\n[ 2.1] Out of memory: Killed process 18 (init)\n");
+    EXPECT_EQ(scanner.memory_line(), "Out of memory: Killed process 17 (init)");
+    EXPECT_EQ(scanner.last_agent_line(), "kab-agent: no ? channel");
+    scanner.push("[ 3.0] reboot: \xff\n");
+    EXPECT_EQ(scanner.last_line(), "reboot: ?");
+}
+
+TEST(Printable, is_valid_utf8_without_control_characters) {
+    EXPECT_EQ(printable("a\tb\x1b\x7f"), "a\tb??");
+    EXPECT_EQ(printable("gr\xc3\xbc\xc3\x9f"), "gr\xc3\xbc\xc3\x9f");
+    EXPECT_EQ(printable("\xc3"), "?") << "cut within a character";
+    EXPECT_EQ(printable("\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xff"), "??????????");
+    EXPECT_EQ(cut_to("gr\xc3\xbc", 3), "gr");
+    EXPECT_EQ(cut_to("gr\xc3\xbc", 4), "gr\xc3\xbc");
 }
 
 TEST(ConsoleScanner, a_second_banner_is_a_silent_reboot) {

@@ -97,14 +97,35 @@ TEST(PlanMismatch, clock_and_cpus_are_checked) {
     msg::AgentHello hello;
     hello.clocksource = "tsc";
     hello.cpus = 2;
-    EXPECT_EQ(plan_mismatch(hello, {"tsc"}, 2), "");
-    EXPECT_EQ(plan_mismatch(hello, {"tsc"}, 1), "the guest has 2 CPUs, planned were 1");
+    BootPlan planned;
+    planned.clocksources = {"tsc"};
+    planned.cpus = 2;
+    EXPECT_EQ(plan_mismatch(hello, planned), "");
+    EXPECT_EQ(missing_cpus(hello, planned), "");
+    hello.cpus = 3;
+    EXPECT_EQ(plan_mismatch(hello, planned), "the guest has 3 CPUs, planned were 2");
+    hello.cpus = 1;
+    EXPECT_EQ(plan_mismatch(hello, planned), "") << "that is the kernel's fault";
+    EXPECT_EQ(missing_cpus(hello, planned), "the kernel brought up 1 of 2 CPUs");
     hello.clocksource = "tsc-early";
-    EXPECT_EQ(plan_mismatch(hello, {"tsc"}, 2), "") << "becomes tsc in the first second";
+    EXPECT_EQ(plan_mismatch(hello, planned), "") << "becomes tsc in the first second";
     hello.clocksource = "refined-jiffies";
-    EXPECT_EQ(plan_mismatch(hello, {"tsc"}, 2),
+    EXPECT_EQ(plan_mismatch(hello, planned),
               "the guest's clocksource is refined-jiffies, planned was tsc: its times cannot be trusted");
-    EXPECT_EQ(plan_mismatch(hello, {}, 0), "");
+    planned.clocksources.clear();
+    planned.cpus = 0;
+    EXPECT_EQ(plan_mismatch(hello, planned), "");
+    EXPECT_EQ(missing_cpus(hello, planned), "");
+}
+
+TEST(PlanMismatch, timers_that_are_there_must_be_in_use) {
+    msg::AgentHello hello;
+    BootPlan planned;
+    EXPECT_EQ(plan_mismatch(hello, planned), "") << "a kernel without CONFIG_HIGH_RES_TIMERS";
+    hello.high_resolution_inactive = true;
+    EXPECT_EQ(plan_mismatch(hello, planned), "the kernel has high-resolution timers, but they are not in use");
+    planned.timers = false;
+    EXPECT_EQ(plan_mismatch(hello, planned), "") << "the experiment changes how time is kept";
 }
 
 }  // namespace

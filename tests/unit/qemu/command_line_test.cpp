@@ -64,11 +64,26 @@ TEST(CommandLine, a_lean_vmlinux_under_emulation) {
     EXPECT_EQ(argument(*plan, "-device"), "virtio-serial-device");
     EXPECT_EQ(argument(*plan, "-device", 1), "virtserialport,chardev=agent,name=kab.agent");
     EXPECT_THAT(argument(*plan, "-sandbox"), HasSubstr("spawn=deny"));
-    EXPECT_THAT(plan->arguments, IsSupersetOf({"-nodefaults", "-no-user-config", "-no-reboot"}));
-    EXPECT_EQ(plan->kernel_command_line,
-              "console=ttyS0 panic=-1 oops=panic reboot=t tsc=reliable tsc_early_khz=2596152 kab.channel=virtio");
+    EXPECT_THAT(plan->arguments, IsSupersetOf({"-nodefaults", "-no-user-config", "-no-reboot", "-S"}));
+    EXPECT_EQ(
+        plan->kernel_command_line,
+        "console=ttyS0 earlyprintk=ttyS0,115200 panic=-1 oops=panic reboot=t "
+        "rcupdate.rcu_cpu_stall_timeout=40 watchdog_thresh=30 tsc=reliable tsc_early_khz=2596152 kab.channel=virtio");
     EXPECT_EQ(plan->clocksources, std::vector<std::string>{"tsc"});
     EXPECT_EQ(plan->cpus, 2);
+    EXPECT_TRUE(plan->timers);
+}
+
+TEST(CommandLine, hangs_are_told_before_the_limit_of_a_run) {
+    const auto line_for = [](bool kvm, std::int64_t seconds) {
+        auto asked = request();
+        asked.run_limit_ns = seconds * 1'000'000'000;
+        return plan_boot(asked, lean_vmlinux(), machine(kvm), files()).value().kernel_command_line;
+    };
+    EXPECT_THAT(line_for(true, 300), HasSubstr(" rcupdate.rcu_cpu_stall_timeout=20 watchdog_thresh=15 "));
+    EXPECT_THAT(line_for(true, 40), HasSubstr(" rcupdate.rcu_cpu_stall_timeout=10 watchdog_thresh=7 "));
+    EXPECT_THAT(line_for(true, 1), HasSubstr(" rcupdate.rcu_cpu_stall_timeout=5 watchdog_thresh=3 "));
+    EXPECT_THAT(line_for(false, 1), HasSubstr(" rcupdate.rcu_cpu_stall_timeout=10 watchdog_thresh=7 "));
 }
 
 TEST(CommandLine, kvm_needs_no_help_with_the_clock) {
@@ -96,6 +111,29 @@ TEST(CommandLine, a_bzimage_gets_a_q35_and_a_second_serial_line) {
     EXPECT_EQ(plan->channel, "virtio");
 }
 
+TEST(CommandLine, a_virtio_port_on_a_q35_needs_a_driver_for_pci) {
+    auto asked = request();
+    asked.machine = "q35";
+    auto image = lean_vmlinux();
+    EXPECT_EQ(plan_boot(asked, image, machine(false), files()).value().channel, "ttyS1");
+    image.virtio_pci = true;
+    EXPECT_EQ(plan_boot(asked, image, machine(false), files()).value().channel, "virtio");
+}
+
+TEST(CommandLine, a_microvm_without_drivers_is_refused_by_name) {
+    auto asked = request();
+    asked.machine = "microvm";
+    auto image = lean_vmlinux();
+    image.virtio_console = false;
+    auto plan = plan_boot(asked, image, machine(false), files());
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(plan.error().fault, Fault::spec);
+    EXPECT_THAT(plan.error().message, HasSubstr("lacks (built in) CONFIG_VIRTIO_CONSOLE: "));
+    image.virtio_mmio = false;
+    plan = plan_boot(asked, image, machine(false), files());
+    EXPECT_THAT(plan.error().message, HasSubstr(" CONFIG_VIRTIO_MMIO CONFIG_VIRTIO_MMIO_CMDLINE_DEVICES "));
+}
+
 TEST(CommandLine, the_experiments_words_come_last_and_decide) {
     auto asked = request();
     asked.command_line = "nokaslr clocksource=hpet clocksource=jiffies nr_cpus=1";
@@ -108,6 +146,10 @@ TEST(CommandLine, the_experiments_words_come_last_and_decide) {
     plan = plan_boot(asked, lean_vmlinux(), machine(false), files());
     ASSERT_TRUE(plan);
     EXPECT_TRUE(plan->clocksources.empty());
+    for (const auto* words : {"tsc=unstable", "clocksource=jiffies", "highres=off"}) {
+        asked.command_line = words;
+        EXPECT_FALSE(plan_boot(asked, lean_vmlinux(), machine(false), files()).value().timers) << words;
+    }
 }
 
 TEST(CommandLine, what_cannot_be_is_refused) {

@@ -77,6 +77,8 @@ TEST(Outcome, an_emulator_that_ends_is_judged_by_why) {
     EXPECT_EQ(decide_outcome(facts).outcome, Outcome::kernel_crash);
     facts.hello = false;
     EXPECT_EQ(decide_outcome(facts).outcome, Outcome::boot_failure);
+    facts.shutdown_reason.clear();
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::boot_failure) << "nothing else makes QEMU end content";
     facts = running();
     facts.emulator = ExitStatus{0, 9};
     EXPECT_EQ(decide_outcome(facts).outcome, Outcome::infra_error);
@@ -90,14 +92,78 @@ TEST(Outcome, an_emulator_that_ends_is_judged_by_why) {
     EXPECT_EQ(decide_outcome(facts).outcome, Outcome::infra_error);
 }
 
-TEST(Outcome, timers_count_only_when_the_kernel_tried) {
+TEST(Outcome, timers_that_do_not_work_are_the_hosts_fault) {
     auto facts = running();
     facts.done = true;
     facts.runs_finished = 5;
-    facts.high_resolution_timers = false;
-    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::ok) << "a kernel without CONFIG_HIGH_RES_TIMERS";
     facts.timer_trouble = "APIC timer disabled due to verification failure";
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::ok) << "of another clock, or long ago";
+    facts.timers_missing = true;
     EXPECT_EQ(decide_outcome(facts).outcome, Outcome::infra_error);
+    BootFacts silent;
+    silent.boot_limit_passed = true;
+    EXPECT_EQ(decide_outcome(silent).outcome, Outcome::boot_failure);
+    silent.false_starts_used_up = true;
+    EXPECT_EQ(decide_outcome(silent).outcome, Outcome::infra_error);
+    silent.hello = true;
+    silent.boot_limit_passed = false;
+    silent.run_limit_passed = true;
+    EXPECT_EQ(decide_outcome(silent).outcome, Outcome::hang) << "it got there all the same";
+}
+
+TEST(Outcome, a_missing_cpu_is_the_kernels_fault) {
+    auto facts = running();
+    facts.missing_cpus = "the kernel brought up 1 of 2 CPUs";
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::boot_failure);
+    EXPECT_EQ(decide_outcome(facts).detail,
+              "the kernel brought up 1 of 2 CPUs; last console line: Run /init as init process");
+    facts.plan_mismatch = "the guest's clocksource is jiffies";
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::infra_error);
+}
+
+TEST(Outcome, memory_that_runs_out_is_part_of_a_workload_error) {
+    auto facts = running();
+    facts.agent_error = msg::AgentError{3, "the agent was killed by signal 9 (Killed) in run 3 of 5"};
+    facts.console_memory = "Out of memory: Killed process 17 (init)";
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::workload_error);
+    EXPECT_EQ(decide_outcome(facts).detail,
+              "the agent was killed by signal 9 (Killed) in run 3 of 5; console: Out of memory: Killed process 17 "
+              "(init)");
+}
+
+TEST(Outcome, the_agents_own_words_are_not_lost_behind_the_kernels) {
+    BootFacts facts;
+    facts.boot_limit_passed = true;
+    facts.limit = "60.0s";
+    facts.last_agent_line = "kab-agent: no channel to the host";
+    facts.last_console_line = "reboot: Restarting system";
+    EXPECT_EQ(decide_outcome(facts).detail,
+              "no hello from the agent within 60.0s; kab-agent: no channel to the host; last console line: reboot: "
+              "Restarting system");
+    facts.last_console_line = facts.last_agent_line;
+    EXPECT_EQ(decide_outcome(facts).detail,
+              "no hello from the agent within 60.0s; last console line: kab-agent: no channel to the host");
+}
+
+TEST(Outcome, a_machine_that_qemu_paused_is_not_the_guests_doing) {
+    auto facts = running();
+    facts.emulator_paused = true;
+    facts.emulator_message = "KVM internal error. Suberror: 1";
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::infra_error);
+    EXPECT_EQ(decide_outcome(facts).detail,
+              "QEMU paused the machine in run 3 of 5; QEMU: KVM internal error. Suberror: 1");
+    facts.emulator_paused = false;
+    facts.run_limit_passed = true;
+    facts.limit = "5m 00s";
+    EXPECT_TRUE(decide_outcome(facts).detail.ends_with("; QEMU: KVM internal error. Suberror: 1"));
+}
+
+TEST(Outcome, the_line_that_tells_most_is_found) {
+    EXPECT_EQ(telling_line("qemu: warning: x\nqemu: cannot set up guest memory\n\n"),
+              "qemu: cannot set up guest memory");
+    EXPECT_EQ(telling_line("KVM internal error. Suberror: 1\r\nemulation failure\nRAX=0\nCode=00 00\n"),
+              "KVM internal error. Suberror: 1");
+    EXPECT_EQ(telling_line(""), "");
 }
 
 TEST(Outcome, a_wrong_request_is_not_tried_again) {

@@ -72,6 +72,20 @@ TEST(Qmp, replies_find_their_question) {
     EXPECT_EQ(threads, (std::vector<int>{41, 42}));
 }
 
+TEST(Qmp, a_refusal_is_an_answer_too) {
+    std::string sent;
+    Qmp qmp([&](std::string bytes) { sent += bytes; }, [](const std::string&, const Json&) {});
+    int answers = 0;
+    qmp.query_vcpu_threads([&](const std::vector<int>& ids) {
+        EXPECT_TRUE(ids.empty());
+        ++answers;
+        qmp.resume();
+    });
+    qmp.receive("{\"id\": 2, \"error\": {\"class\": \"CommandNotFound\"}}\r\n");
+    EXPECT_EQ(answers, 1) << "or the machine would never start";
+    EXPECT_TRUE(sent.ends_with("{\"execute\":\"cont\",\"id\":3}\n")) << sent;
+}
+
 TEST(Tsc, has_a_rate) {
     EXPECT_GT(measure_tsc_khz(), 100'000);
     EXPECT_EQ(measure_tsc_khz(), measure_tsc_khz());
