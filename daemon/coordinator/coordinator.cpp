@@ -231,6 +231,7 @@ void Coordinator::boot_hello(const msg::BootHello& hello) {
                            {"lock_kind", agent.lock_kind},
                            {"mitigations", agent.mitigations},
                            {"warnings", agent.warnings},
+                           {"pinning", hello.pinning},
                            {"agent", agent.build}};
     core::Boot* boot = nullptr;
     if (const auto* evaluation = find_by_attempt(hello.attempt, boot)) accel_.emplace(evaluation->uid, hello.accel);
