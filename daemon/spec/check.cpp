@@ -7,6 +7,7 @@
 #include "common/units.h"
 #include "common/workload_catalog.h"
 #include "daemon/spec/limits.h"
+#include "daemon/spec/text_check.h"
 
 namespace kab {
 namespace {
@@ -26,8 +27,7 @@ Status within(const std::string& where, const T& value, const T& least, const T&
 
 Status one_line(const std::string& where, const std::string& text, std::size_t longest) {
     if (text.size() > longest) return refuse(where, "has {} bytes, at most {} are accepted", text.size(), longest);
-    if (text.find_first_of(std::string_view("\n\r\0", 3)) != std::string::npos)
-        return refuse(where, "must be one line");
+    if (!yaml::is_plain_line(text)) return refuse(where, "must be one line without control characters");
     return {};
 }
 
@@ -47,9 +47,9 @@ Status check_kernel(const std::string& where, const KernelSpec& kernel) {
     const bool image = kernel.source.kind == Source::Kind::image;
     if (auto checked = path(where + ".source", kernel.source.location); !checked) return checked;
     if (kernel.source.kind == Source::Kind::git) {
-        if (kernel.source.ref.empty() || kernel.source.ref.front() == '-')
-            return refuse(where + ".source.ref", "must be a branch, tag or commit");
-        if (kernel.source.location.front() == '-' || kernel.source.location.find("::") != std::string::npos)
+        if (auto checked = one_line(where + ".source.ref", kernel.source.ref, longest_ref); !checked) return checked;
+        if (!may_be_ref(kernel.source.ref)) return refuse(where + ".source.ref", "must be a branch, tag or commit");
+        if (!may_be_repository(kernel.source.location))
             return refuse(where + ".source.git", "must be a path or a URL (https, ssh, git, file)");
     }
     if (kernel.source.modules) {
@@ -183,10 +183,26 @@ Status check_limits(const Limits& limits) {
         return refuse(std::string("limits.") + name, "must be from {} to {}", format_duration(least_limit),
                       format_duration(most_limit));
     }
+    if (limits.boot > limits.block) return refuse("limits.boot", "must be at most limits.block");
+    if (limits.block > limits.evaluation) return refuse("limits.block", "must be at most limits.evaluation");
     return {};
 }
 
 }  // namespace
+
+bool may_be_repository(std::string_view location) {
+    const auto in_scheme = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '.' ||
+               c == '-';
+    };
+    const auto end = std::find_if_not(location.begin(), location.end(), in_scheme);
+    const auto rest = location.substr(static_cast<std::size_t>(end - location.begin()));
+    return !location.starts_with('-') && !rest.starts_with("::");
+}
+
+bool may_be_ref(std::string_view ref) {
+    return !ref.empty() && ref.front() != '-' && ref.find_first_of(" \t:?*[\\") == std::string_view::npos;
+}
 
 bool is_name(std::string_view text) {
     const auto letter_or_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };

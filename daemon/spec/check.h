@@ -19,6 +19,11 @@ Status check_experiment(const Experiment& experiment);
 bool is_name(std::string_view text);
 inline constexpr const char* name_rule = "lower-case letters, digits, '.', '_' and '-', a letter or digit first";
 
+/// False for what git would take for an option or for the name of a helper to run ("ext::...").
+bool may_be_repository(std::string_view location);
+/// False for what names no branch, tag or commit by its form: options, ranges, patterns.
+bool may_be_ref(std::string_view ref);
+
 /// Runs of one workload in a boot: points times iterations, of every kind.
 std::int64_t runs_per_boot(const WorkloadSpec& spec);
 

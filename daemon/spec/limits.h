@@ -10,7 +10,7 @@ namespace kab::spec_limits {
 
 inline constexpr std::size_t longest_name = 100, longest_question = 1000;
 inline constexpr std::size_t least_arms = 2, most_arms = 32, longest_arm_name = 40;
-inline constexpr std::size_t longest_path = 4096;
+inline constexpr std::size_t longest_path = 4096, longest_ref = 255;
 inline constexpr std::size_t longest_command_line = 1024;  ///< the kernel's own limit is 2048, kab's part included
 inline constexpr std::size_t most_files = 1000;            ///< patches of an arm, fragments of an arm
 

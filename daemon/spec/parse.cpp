@@ -31,7 +31,8 @@ void read_document(const Map& document, ParsedSpec& spec) {
 
 }  // namespace
 
-tl::expected<ParsedSpec, std::vector<Error>> parse_experiment(std::string_view text, std::string_view file_name) {
+tl::expected<ParsedSpec, std::vector<Error>> parse_experiment(std::string_view text, std::string_view file_name,
+                                                              ParsedSpec* partial) {
     yaml::Problems problems(file_name);
     yaml::Node root;
     if (!yaml::load(text, problems, root)) return tl::unexpected(problems.errors());
@@ -43,7 +44,10 @@ tl::expected<ParsedSpec, std::vector<Error>> parse_experiment(std::string_view t
     const Map document(Value(problems, root, ""),
                        {"experiment", "question", "kernel", "arms", "workloads", "host", "decide", "limits"});
     if (document.is_map()) read_document(document, spec);
-    if (!problems.empty()) return tl::unexpected(problems.errors());
+    if (!problems.empty()) {
+        if (partial != nullptr) *partial = std::move(spec);
+        return tl::unexpected(problems.errors());
+    }
     spec.exported = yaml::to_json(root);
     return spec;
 }

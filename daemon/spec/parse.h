@@ -22,8 +22,9 @@ struct ParsedSpec {
 };
 
 /// All errors at once, in the order of the file: Fault::spec, `where` is "file:line:column". Any
-/// bytes are safe to pass.
-tl::expected<ParsedSpec, std::vector<Error>> parse_experiment(std::string_view text, std::string_view file_name);
+/// bytes are safe to pass. With errors, `partial` gets what could be read nevertheless: what could not is empty.
+tl::expected<ParsedSpec, std::vector<Error>> parse_experiment(std::string_view text, std::string_view file_name,
+                                                              ParsedSpec* partial = nullptr);
 
 /// Only the YAML layer: the document as plain JSON, right or wrong as an experiment.
 tl::expected<Json, std::vector<Error>> export_yaml(std::string_view text, std::string_view file_name);

@@ -61,9 +61,10 @@ class ArmReader {
         source.location = path(*map.get(given[0])).value_or("");
         if (source.kind == Source::Kind::git) {
             source.ref = "HEAD";
-            if (source.location.starts_with('-') || source.location.find("::") != std::string::npos) {
+            if (!may_be_repository(source.location)) {
                 map.get("git")->problem("must be a path or a URL (https, ssh, git, file), not {}",
                                         yaml::shown(source.location));
+                source.location.clear();
             }
         }
         map.with("ref", [&](const Value& ref) {
@@ -78,9 +79,9 @@ class ArmReader {
     }
 
     static std::string read_ref(const Value& value) {
-        const auto ref = value.text(255);
+        const auto ref = value.text(longest_ref);
         if (!ref) return {};
-        if (ref->starts_with('-') || ref->find_first_of(" \t:?*[\\") != std::string::npos) {
+        if (!may_be_ref(*ref)) {
             value.problem("is {}: a branch, tag or commit is accepted", yaml::shown(*ref));
         }
         return *ref;

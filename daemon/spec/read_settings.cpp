@@ -1,6 +1,7 @@
 // host, decide and limits.
 #include <algorithm>
 
+#include "common/units.h"
 #include "common/workload_catalog.h"
 #include "daemon/spec/check.h"
 #include "daemon/spec/limits.h"
@@ -127,6 +128,16 @@ void read_limits(const yaml::Map& document, Limits& limits) {
         map.duration("block", limits.block, least_limit, most_limit);
         map.duration("evaluation", limits.evaluation, least_limit, most_limit);
         map.duration("build", limits.build, least_limit, most_limit);
+        // The outer one, where it is given, bounds the default of the inner.
+        if (!map.has("block")) limits.block = std::min(limits.block, limits.evaluation);
+        if (!map.has("boot")) limits.boot = std::min(limits.boot, limits.block);
+        const auto at_most = [&](const char* inner, Nanoseconds inner_limit, const char* outer,
+                                 Nanoseconds outer_limit) {
+            if (inner_limit <= outer_limit) return;
+            map.get(inner)->problem("is longer than 'limits.{}', which is {}", outer, format_duration(outer_limit));
+        };
+        at_most("boot", limits.boot, "block", limits.block);
+        at_most("block", limits.block, "evaluation", limits.evaluation);
     });
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/suggest.h"
 #include "common/units.h"
+#include "daemon/spec/text_check.h"
 
 namespace kab::yaml {
 namespace {
@@ -73,8 +74,8 @@ std::optional<std::string> Value::text(std::size_t longest) const {
         problem("has {} bytes, at most {} are accepted", node_->written.size(), longest);
         return std::nullopt;
     }
-    if (node_->written.find_first_of("\n\r") != std::string::npos) {
-        problem("must be one line");
+    if (!is_plain_line(node_->written)) {
+        problem("must be one line without control characters");
         return std::nullopt;
     }
     return node_->written;

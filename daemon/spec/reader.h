@@ -21,7 +21,7 @@ class Value {
     const std::string& path() const { return path_; }
     Problems& problems() const { return *problems_; }
 
-    /// One line of text, not empty, at most `longest` bytes.
+    /// One line of text, not empty, at most `longest` bytes, no control characters.
     std::optional<std::string> text(std::size_t longest = 4096) const;
     /// As text; another word is answered with a suggestion.
     std::optional<std::string> one_of(const std::vector<std::string>& words) const;

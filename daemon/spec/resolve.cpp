@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "common/suggest.h"
@@ -25,6 +26,15 @@ constexpr Role modules_role{"directory of modules", "", false, true};
 constexpr Role config_role{"config fragment", "configs/kernel", true, false};
 constexpr Role base_role{"base config (tinyconfig, defconfig or a file)", "configs/kernel", true, false};
 constexpr Role patch_role{"patch", "patches", true, true};
+
+/// Without "." and "..". What ".." leads to behind a symbolic link only the file system knows: the text alone would
+/// name another directory. A path without ".." keeps its name, links and all.
+fs::path clean(const fs::path& path) {
+    std::error_code error;
+    if (std::find(path.begin(), path.end(), "..") == path.end()) return path.lexically_normal();
+    auto real = fs::canonical(path, error);
+    return error ? path : real;
+}
 
 bool leaves_directory(const fs::path& relative) {
     const fs::path normal = relative.lexically_normal();
@@ -77,6 +87,7 @@ class Resolver {
     }
 
     void resolve_path(std::string& location, const Role& role) {
+        if (location.empty()) return;  // could not be read, which has been told
         const std::string written = location;
         const fs::path path(written);
         if (path.is_relative() && leaves_directory(path)) {
@@ -89,7 +100,7 @@ class Resolver {
             std::error_code error;
             const fs::file_status status = fs::status(candidate, error);
             if (status.type() == fs::file_type::not_found || status.type() == fs::file_type::none) continue;
-            if (accept(candidate, status, written, role)) location = candidate.lexically_normal().string();
+            if (accept(candidate, status, written, role)) location = clean(candidate).string();
             return;
         }
         problem(written, not_found(written, tried, role));
@@ -163,7 +174,7 @@ tl::expected<void, std::vector<Error>> resolve(Experiment& experiment, const fs:
         return tl::unexpected(std::vector<Error>{
             {Fault::io, fmt::format("working directory: {}", error.message()), spec_directory.string()}});
     }
-    Resolver resolver(directory, paths, places);
+    Resolver resolver(clean(directory), paths, places);
     for (Arm& arm : experiment.arms) resolver.resolve_kernel(arm);
     auto errors = resolver.take_errors();
     if (!errors.empty()) return tl::unexpected(std::move(errors));

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "daemon/spec/yaml.h"
 
 namespace kab::yaml {
@@ -58,6 +60,11 @@ std::optional<TextRefusal> check_text(std::string_view text) {
         }
     }
     return std::nullopt;
+}
+
+bool is_plain_line(std::string_view text) {
+    return std::all_of(text.begin(), text.end(),
+                       [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
 }
 
 bool is_json_number(std::string_view text) {

@@ -15,6 +15,9 @@ struct TextRefusal {
 /// (a file of nothing but `[` costs the scanner much time). One pass, no recursion.
 std::optional<TextRefusal> check_text(std::string_view text);
 
+/// One line without control characters: no byte below 0x20, not 0x7f.
+bool is_plain_line(std::string_view text);
+
 /// The number grammar of JSON: no leading zeros, no plus, no underscores, no hexadecimals.
 bool is_json_number(std::string_view text);
 

@@ -36,6 +36,7 @@ NOT_SAID_BY_SCHEMA = {
     "sweep-and-with": OTHER, "sweep-product": OTHER, "runs-too-many": OTHER, "primary-unknown": OTHER,
     "primary-not-counted": OTHER, "primary-linear": OTHER, "margin-large": OTHER, "margin-percent-of-linear": OTHER,
     "host-memory-small": UNITS, "limits-zero": UNITS, "limits-long": UNITS,
+    "limits-order": UNITS, "limits-order-default": UNITS,
 }
 
 

@@ -64,9 +64,13 @@ INSTANTIATE_TEST_SUITE_P(
         Change{"NoPath", "/arms/1/source/git", R"("")", "arms.change.source", "empty"},
         Change{"OptionAsUrl", "/arms/1/source/git", R"("--upload-pack=x")", "arms.change.source.git", "URL"},
         Change{"RemoteHelper", "/arms/1/source/git", R"("ext::sh")", "arms.change.source.git", "URL"},
+        Change{"ControlInPath", "/arms/1/source/git", R"("/a\u001b[2J")", "arms.change.source", "control characters"},
+        Change{"ControlInRef", "/arms/1/source/ref", R"("a\u0001")", "arms.change.source.ref", "control characters"},
+        Change{"PatternAsRef", "/arms/1/source/ref", R"("v6.*")", "arms.change.source.ref", "commit"},
         Change{"OptionAsRef", "/arms/1/source/ref", R"("-x")", "arms.change.source.ref", "commit"},
         Change{"PatchesOfAnImage", "/arms/1/source", R"({"image": "/vmlinux"})", "arms.change", "not built"},
         Change{"ModulesOfAGit", "/arms/1/source/modules", R"("/m")", "arms.change.source.modules", "image"},
+        Change{"Delete", "/arms/1/command_line", R"("a\u007f")", "arms.change.command_line", "control characters"},
         Change{"TwoLines", "/arms/1/command_line", R"("a\nb")", "arms.change.command_line", "one line"},
         Change{"NoWorkloads", "/workloads", "[]", "workloads", "from 1 to 32"},
         Change{"UnknownWorkload", "/workloads/0/workload", R"("x")", "workloads.x", "no workload"},
@@ -95,8 +99,19 @@ INSTANTIATE_TEST_SUITE_P(
         Change{"LookRange", "/decide/looks", "[1]", "decide.looks", "from 2 to 1000"},
         Change{"LooksDescend", "/decide/looks", "[4, 3]", "decide.looks", "ascend"},
         Change{"FixedIsNoLook", "/decide/fixed", "5", "decide.fixed", "only look"},
-        Change{"Limit", "/limits/run_ns", "-1", "limits.run", "from 10ms"}),
+        Change{"Limit", "/limits/run_ns", "-1", "limits.run", "from 10ms"},
+        Change{"BootBeyondBlock", "/limits/boot_ns", "1200000000001", "limits.boot", "at most limits.block"},
+        Change{"BlockBeyondEvaluation", "/limits/evaluation_ns", "1199999999999", "limits.block",
+               "at most limits.evaluation"}),
     [](const auto& change) { return change.param.name; });
+
+TEST(CheckExperiment, RepositoriesAreToldFromOptionsAndHelpers) {
+    for (const char* yes : {"https://[::1]/linux.git", "ssh://git@[2001:db8::2]:22/linux", "[::1]:linux", "/src/a::b",
+                            "git@host:linux", "linux"})
+        EXPECT_TRUE(may_be_repository(yes)) << yes;
+    for (const char* no : {"ext::sh -c x", "EXT::x", "git+x.y-z::u", "::x", "-u", "--upload-pack=x"})
+        EXPECT_FALSE(may_be_repository(no)) << no;
+}
 
 TEST(CheckExperiment, NumbersThatDoNotFitAreNoNumbers) {
     for (const char* number : {"4294967297", "1.5", "true", "\"1\"", "18446744073709551615"}) {

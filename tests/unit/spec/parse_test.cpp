@@ -55,6 +55,29 @@ TEST(ParseExperiment, DefaultsAreFilledIn) {
     EXPECT_EQ(e.limits.run, 5min);
 }
 
+TEST(ParseExperiment, OuterLimitsBoundTheDefaultsOfInnerOnes) {
+    const std::string start =
+        "experiment: x\nkernel: {source: {dir: linux}}\narms: {a: {}, b: {}}\n"
+        "workloads: [{workload: ipcns-exit}]\nlimits: ";
+    const Experiment e = parse_good(start + "{evaluation: 30s}");
+    EXPECT_EQ(e.limits.block, 30s);
+    EXPECT_EQ(e.limits.boot, 30s);
+    EXPECT_EQ(parse_good(start + "{block: 2h}").limits.boot, 60s);
+}
+
+TEST(ParseExperiment, WhatCanBeReadOfAWrongFileIsGiven) {
+    ParsedSpec partial;
+    const auto parsed = parse_experiment(
+        "experiment: x\nkernel: {source: {dir: linux}, config: [a.config, 5]}\narms: {a: {}, b: {patches: [x.patch]}}\n"
+        "workloads: [{workload: nosuch}]\n",
+        "f", &partial);
+    ASSERT_FALSE(parsed);
+    ASSERT_EQ(partial.experiment.arms.size(), 2U);
+    EXPECT_EQ(partial.experiment.arms[1].kernel.source.location, "linux");
+    EXPECT_THAT(partial.experiment.arms[1].kernel.config, ElementsAre("a.config"));
+    EXPECT_EQ(partial.places.at("x.patch"), "f:3:29");
+}
+
 TEST(ParseExperiment, EveryKeySetsItsField) {
     const Experiment e = parse_good(golden_text("everything.yaml"));
     EXPECT_EQ(e.name, "every-key_1.0");

@@ -118,6 +118,24 @@ TEST_F(ResolveTest, RelativePathsMayNotLeaveTheDirectory) {
     EXPECT_THAT(kernel().patches, ElementsAre(root() / "spec/own.config"));
 }
 
+TEST_F(ResolveTest, DotsBehindALinkMeanWhatTheFileSystemMeans) {
+    ASSERT_TRUE(make_directories(root() / "real/inner"));
+    ASSERT_TRUE(write_file(root() / "real/own.config", "the link's parent"));
+    fs::create_directory_symlink(root() / "real/inner", root() / "spec/link");
+    kernel().config = {"link/../own.config"};
+    kernel().base = (root() / "spec/link/../own.config").string();
+    ASSERT_TRUE(run());
+    EXPECT_THAT(kernel().config, ElementsAre(root() / "real/own.config")) << "not that beside the link";
+    EXPECT_EQ(kernel().base, root() / "real/own.config");
+}
+
+TEST_F(ResolveTest, LinksKeepTheirNames) {
+    fs::create_symlink("own.config", root() / "spec/current.config");
+    kernel().config = {"./current.config"};
+    ASSERT_TRUE(run());
+    EXPECT_THAT(kernel().config, ElementsAre(root() / "spec/current.config"));
+}
+
 TEST_F(ResolveTest, OnlyFilesAndDirectoriesOfTheRightSort) {
     kernel().patches = {"/dev/null"};
     EXPECT_THAT(only_error(), HasSubstr("patch '/dev/null' must be a file or directory"));
