@@ -64,14 +64,35 @@ Status copy_modules(const fs::path& from, const fs::path& to) {
     return {};
 }
 
-Result<std::string> image_key(const fs::path& image, const fs::path& modules) {
-    auto image_hash = sha256_file(image);
-    if (!image_hash) return image_hash;
-    auto modules_hash = hash_modules(modules);
-    if (!modules_hash) return modules_hash;
+tl::unexpected<Error> changed(const fs::path& what) {
+    return bad(Fault::spec, what.string(), "changed while being read: run again when it is complete");
+}
+
+/// Copies what frozen.modules_from holds to frozen.modules, which ends in its hash; whole or not there.
+Status put_modules(const Frozen& frozen) {
+    const fs::path target = frozen.modules;
+    if (auto made = make_directories(target.parent_path()); !made) return made;
+    auto lock = FileLock::take(target.parent_path() / "lock");
+    if (!lock) return pass(lock);
+    if (hash_modules(target).value_or("") == target.filename()) return {};
+    auto directory = TempDir::make(".new-", target.parent_path());
+    if (!directory) return pass(directory);
+    const fs::path copy = directory->path() / "copy";
+    if (auto copied = copy_modules(frozen.modules_from, copy); !copied) return copied;
+    auto hash = hash_modules(copy);
+    if (!hash) return pass(hash);
+    if (*hash != target.filename()) return changed(frozen.modules_from);
+    std::error_code error;
+    if (fs::exists(target, error)) fs::rename(target, directory->path() / "damaged", error);
+    if (!error) fs::rename(copy, target, error);
+    if (error) return fail(Fault::io, "move {} to {}: {}", copy.string(), target.string(), error.message());
+    return {};
+}
+
+std::string image_key(const std::string& image_hash, const fs::path& modules) {
     Sha256 hash;
-    hash.field("kab-image-1").field(*image_hash);
-    if (!modules_hash->empty()) hash.field(*modules_hash);
+    hash.field("kab-image-1").field(image_hash);
+    if (!modules.empty()) hash.field(modules.filename().string());
     return hash.hex();
 }
 
@@ -79,26 +100,21 @@ Result<std::string> image_key(const fs::path& image, const fs::path& modules) {
 Result<Built> put(const Frozen& frozen, const Paths& paths) {
     auto inspected = inspect_kernel(frozen.image);
     if (!inspected) return pass(inspected);
+    if (!frozen.modules.empty()) {
+        if (auto done = put_modules(frozen); !done) return pass(done);
+    }
     const char* format = inspected->kind == KernelImage::Kind::vmlinux ? "vmlinux" : "bzimage";
-    return publish_image(paths, frozen, format, [&](const fs::path& image, const fs::path& modules) -> Status {
-        const fs::path copied = frozen.modules_from.empty() ? fs::path() : modules;
-        if (!copied.empty()) {
-            if (auto done = copy_modules(frozen.modules_from, copied); !done) return done;
-        }
-        auto key = image_key(image, copied);
-        if (!key) return pass(key);
-        if (*key == frozen.key) return {};
-        return bad(Fault::spec, frozen.image, "changed while being read: run again when it is complete");
+    return publish_image(paths, frozen, format, [&](const std::string& image_hash) -> Status {
+        if (image_key(image_hash, frozen.modules) == frozen.key) return {};
+        return changed(frozen.image);
     });
 }
 
 /// As find_built, the modules included.
 Result<std::optional<Built>> find_image(const Frozen& frozen, const Paths& paths) {
-    auto built = find_built(paths, frozen.key);
-    if (!built || !*built || frozen.modules.empty()) return built;
-    const auto key = image_key((*built)->path, frozen.modules);  // the modules, too, are those that were put there
-    if (!key || *key != frozen.key) return std::nullopt;
-    return built;
+    const fs::path modules = frozen.modules;
+    if (!modules.empty() && hash_modules(modules).value_or("") != modules.filename()) return std::nullopt;
+    return find_built(paths, frozen.key);
 }
 
 }  // namespace
@@ -118,16 +134,16 @@ Result<Frozen> freeze_image(const Request& request, const Paths& paths, const Pr
     if (!inspected) return bad(inspected.error().fault, inspected.error().where, inspected.error().message);
     auto hash = sha256_file(image);
     if (!hash) return pass(hash);
-    auto key = image_key(image, request.modules);
-    if (!key) return pass(key);
+    auto modules = hash_modules(request.modules);
+    if (!modules) return pass(modules);
     Frozen frozen;
-    frozen.key = *key;
+    if (!modules->empty()) frozen.modules = paths.cache / "modules" / *modules;
+    frozen.key = image_key(*hash, frozen.modules);
     frozen.kind = "image";
     frozen.origin = fmt::format("{} (sha256 {})", image, hash->substr(0, 12));
     frozen.release = inspected->release;
     frozen.image = image;
     frozen.modules_from = request.modules;
-    if (!request.modules.empty()) frozen.modules = image_modules(paths, frozen.key);
     auto cached = find_image(frozen, paths);
     if (!cached) return pass(cached);
     if (*cached) return frozen;
@@ -139,10 +155,14 @@ Result<Built> build_image(const Frozen& frozen, const Paths& paths) {
     auto cached = find_image(frozen, paths);
     if (!cached) return pass(cached);
     if (*cached) return std::move(**cached);
-    auto key = image_key(frozen.image, frozen.modules_from);
-    if (!key) return bad(Fault::build, frozen.image, "source gone: it is neither in the cache nor here any more");
-    if (*key != frozen.key) return bad(Fault::build, frozen.image, "source gone: changed since it was submitted");
-    return put(frozen, paths);
+    std::error_code ignored;
+    for (const fs::path& source : {fs::path(frozen.image), fs::path(frozen.modules_from)}) {
+        if (!source.empty() && !fs::exists(source, ignored))
+            return bad(Fault::build, source.string(), "source gone: it is neither in the cache nor here any more");
+    }
+    auto built = put(frozen, paths);
+    if (built || built.error().fault != Fault::spec) return built;
+    return bad(Fault::build, built.error().where, "source gone: not what it was when it was submitted any more");
 }
 
 }  // namespace kab::kernel

@@ -48,7 +48,7 @@ struct Frozen {
     std::vector<PatchInfo> patches;
     std::string toolchain;     ///< first lines of the compiler's and linker's --version
     std::string image;         ///< image only: the absolute path it was copied from
-    std::string modules;       ///< image only: the cache's copy of its modules; empty if there are none
+    std::string modules;       ///< image only: the copy of its modules in <cache>/modules; equal if they are
     std::string modules_from;  ///< where they were copied from
     std::string family;        ///< names the work tree: sources of one family build incrementally
 };

@@ -14,7 +14,6 @@ namespace {
 
 /// Above it a vmlinux carries debug information, which no boot needs; symbols stay for profiles.
 constexpr std::uintmax_t strip_above = 128U << 20;
-constexpr const char* modules_name = "modules";
 /// Free space, in bytes, with which a write that failed has failed for want of it.
 constexpr std::uintmax_t full_below = 8U << 20;
 
@@ -141,20 +140,15 @@ Result<Built> publish(const Paths& paths, const Frozen& frozen, const Compiled& 
     return publication->finish(std::move(built));
 }
 
-fs::path image_modules(const Paths& paths, const std::string& key) {
-    return paths.kernels() / key / modules_name;
-}
-
 Result<Built> publish_image(const Paths& paths, const Frozen& frozen, const std::string& format,
-                            const std::function<Status(const fs::path& image, const fs::path& modules)>& complete) {
+                            const std::function<Status(const std::string& image_hash)>& check) {
     auto publication = Publication::start(paths, frozen);
     if (!publication) return pass(publication);
     const char* name = format == "vmlinux" ? "vmlinux" : "bzImage";
     if (auto copied = copy_in(frozen.image, publication->file(name)); !copied) return pass(copied);
-    if (auto completed = complete(publication->file(name), publication->file(modules_name)); !completed)
-        return pass(completed);
     auto hash = sha256_file(publication->file(name));
     if (!hash) return pass(hash);
+    if (auto checked = check(*hash); !checked) return pass(checked);
     auto signature = code_signature(publication->file(name));
     if (!signature) return pass(signature);
     Built built;

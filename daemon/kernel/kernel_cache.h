@@ -1,7 +1,7 @@
 #pragma once
 // <cache>/kernels/<key>/: built kernels, whole or not there.
 //   kernel.json  what is in it ("built") and what it was made from ("frozen")
-//   vmlinux, bzImage, config, build.log; modules/ of a prebuilt kernel
+//   vmlinux, bzImage, config, build.log
 #include <functional>
 #include <optional>
 
@@ -15,12 +15,9 @@ Result<std::optional<Built>> find_built(const Paths& paths, const std::string& k
 /// Puts a compiled kernel into the cache.
 Result<Built> publish(const Paths& paths, const Frozen& frozen, const Compiled& compiled, const WorkTree& work_tree);
 
-/// Puts a copy of the prebuilt kernel frozen.image into the cache; `compiler` and logs are empty. `complete` gets the
-/// copy, and the directory for its modules, which it makes if there are any; nothing appears in the cache if it fails.
+/// Puts a copy of the prebuilt kernel frozen.image into the cache; `compiler` and logs are empty. Nothing
+/// appears in the cache if `check` refuses the copy's SHA-256.
 Result<Built> publish_image(const Paths& paths, const Frozen& frozen, const std::string& format,
-                            const std::function<Status(const fs::path& image, const fs::path& modules)>& complete);
-
-/// Where in the cache the modules of a prebuilt kernel are.
-fs::path image_modules(const Paths& paths, const std::string& key);
+                            const std::function<Status(const std::string& image_hash)>& check);
 
 }  // namespace kab::kernel

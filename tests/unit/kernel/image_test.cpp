@@ -38,7 +38,7 @@ class ImageTest : public KernelTest {
 TEST_F(ImageTest, ModulesAreCopiedWhenTheyAreFrozen) {
     const Frozen kernel = frozen_image();
     ASSERT_FALSE(kernel.modules.empty());
-    EXPECT_EQ(kernel.modules, paths_.kernels() / kernel.key / "modules");
+    EXPECT_EQ(fs::path(kernel.modules).parent_path(), paths_.cache / "modules");
     fs::remove_all(path("6.1"));
     fs::remove(path("bzImage"));
     const auto result = build(kernel, paths_, {});
@@ -68,7 +68,20 @@ TEST_F(ImageTest, DamagedModulesAreCopiedAgainOrSaidToBeGone) {
     put(path("6.1/kernel/drivers/virtio.ko"), "another");
     const auto result = build(kernel, paths_, {});
     ASSERT_FALSE(result);
-    EXPECT_THAT(result.error().text(), HasSubstr("source gone: changed since it was submitted"));
+    EXPECT_THAT(result.error().text(), HasSubstr("source gone: not what it was when it was submitted"));
+}
+
+TEST_F(ImageTest, EqualModulesAreKeptOnceWhateverTheImage) {
+    const Frozen first = frozen_image();
+    std::string image = *read_file(path("bzImage"));
+    put(path("bzImage"), image + "more");
+    fs::rename(path("6.1"), path("6.1-copy"));
+    Request other = wanted();
+    other.modules = path("6.1-copy");
+    const auto second = frozen(other);
+    ASSERT_TRUE(second) << second.error().text();
+    EXPECT_NE(second->key, first.key);
+    EXPECT_EQ(second->modules, first.modules);
 }
 
 TEST_F(ImageTest, ADirectoryWithoutModulesIsRefused) {
