@@ -1,9 +1,14 @@
 #include "cli/spec_file.h"
 
+#include <algorithm>
+#include <charconv>
+#include <limits>
 #include <set>
-#include <sstream>
+#include <tuple>
 
+#include "cli/file_check.h"
 #include "common/digest/sha256.h"
+#include "daemon/kernel/text/patch_text.h"
 #include "daemon/spec/parse.h"
 #include "daemon/spec/resolve.h"
 
@@ -15,6 +20,17 @@ constexpr std::uint64_t spec_bytes = 1U << 20;
 void print_errors(const std::vector<Error>& errors) {
     for (const auto& error : errors) fmt::print(stderr, "{}\n", error.text());
     if (errors.size() > 1) fmt::print(stderr, "kab: {} errors\n", errors.size());
+}
+
+/// Of an error in the experiment's file; errors without a place come last.
+std::tuple<int, int> line_and_column(const Error& error, const std::string& file) {
+    constexpr int last = std::numeric_limits<int>::max();
+    if (error.where.rfind(file + ":", 0) != 0) return {last, last};
+    const char* const end = error.where.data() + error.where.size();
+    int line = last, column = last;
+    const auto [at, wrong] = std::from_chars(error.where.data() + file.size() + 1, end, line);
+    if (wrong == std::errc() && at != end) std::from_chars(at + 1, end, column);
+    return {line, column};
 }
 
 class Collector {
@@ -33,7 +49,7 @@ class Collector {
 
   private:
     Status add_file(const fs::path& path) {
-        const auto name = path.lexically_normal().string();
+        const auto name = path.string();  // clean since resolve()
         if (!seen_.insert(name).second) return {};
         auto bytes = read_file(name);
         if (!bytes) return fail(Fault::spec, "{}", bytes.error().text());
@@ -51,16 +67,10 @@ class Collector {
         if (auto added = add_file(series); !added) return added;
         const auto listing = read_file(series);
         if (!listing) return pass(listing);
-        std::istringstream lines(*listing);
-        int number = 0;
-        for (std::string line; std::getline(lines, line);) {
-            ++number;
-            std::istringstream words(line);
-            std::string file;
-            if (!(words >> file) || file.front() == '#') continue;
-            if (!fs::is_regular_file(path / file, ignored))
-                return fail(Fault::spec, "{}:{}: there is no patch {}", series.string(), number, file);
-            if (auto added = add_file(path / file); !added) return added;
+        const auto lines = kernel::parse_series(series.string(), *listing);
+        if (!lines) return pass(lines);
+        for (const auto& line : *lines) {
+            if (auto added = add_file(path / line.file); !added) return added;
         }
         return {};
     }
@@ -77,19 +87,27 @@ std::optional<SpecFile> load_spec(const Paths& paths, const std::string& file) {
         fmt::print(stderr, "kab: {}\n", text.error().text());
         return std::nullopt;
     }
-    auto parsed = parse_experiment(*text, file);
-    if (!parsed) {
-        print_errors(parsed.error());
-        return std::nullopt;
+    ParsedSpec read;
+    std::vector<Error> errors;
+    if (auto parsed = parse_experiment(*text, file, &read)) {
+        read = std::move(*parsed);
+    } else {
+        errors = std::move(parsed.error());
     }
-    SpecFile spec{std::move(*text), file, std::move(parsed->experiment)};
     std::error_code ignored;
     const auto directory = fs::absolute(file, ignored).parent_path();
-    if (auto resolved = resolve(spec.experiment, directory, paths, parsed->places); !resolved) {
-        print_errors(resolved.error());
+    if (auto resolved = resolve(read.experiment, directory, paths, read.places); !resolved)
+        errors.insert(errors.end(), resolved.error().begin(), resolved.error().end());
+    std::stable_sort(errors.begin(), errors.end(), [&](const Error& a, const Error& b) {
+        return line_and_column(a, file) < line_and_column(b, file);
+    });
+    const auto of_files = check_files(read.experiment);  // these name other files: after those of this one
+    errors.insert(errors.end(), of_files.begin(), of_files.end());
+    if (!errors.empty()) {
+        print_errors(errors);
         return std::nullopt;
     }
-    return spec;
+    return SpecFile{std::move(*text), file, std::move(read.experiment)};
 }
 
 Result<std::vector<LocalFile>> collect_inputs(const Experiment& experiment) {

@@ -17,9 +17,11 @@ MAY_INCLUDE = {
     "protocol/api": {"common"},
     "daemon/spec": {"common", "protocol"},
     "daemon/stats": {"common"},
+    "daemon/results": {"common", "daemon/stats"},
     "daemon/plan": {"common", "protocol", "daemon/spec", "daemon/stats"},
     "daemon/store": {"common", "common/digest"},
-    "daemon/kernel": {"common", "common/digest", "common/process", "protocol"},
+    "daemon/kernel": {"common", "common/digest", "common/process", "protocol", "daemon/kernel/text"},
+    "daemon/kernel/text": {"common"},
     "daemon/builder": {"common", "daemon/kernel"},
     "daemon/host": {"common", "common/process", "protocol"},
     "daemon/report": {"common", "daemon/stats", "daemon/store"},
@@ -31,8 +33,8 @@ MAY_INCLUDE = {
     "daemon/api": {"common", "protocol", "protocol/api", "daemon/coordinator", "daemon/store", "daemon/api/views"},
     "daemon/api/views": {"common", "protocol/api", "daemon/store"},
     "cli": {
-        "common", "common/digest", "protocol/api", "daemon/api/views", "daemon/plan", "daemon/report", "daemon/spec",
-        "daemon/store",
+        "common", "common/digest", "protocol/api", "daemon/api/views", "daemon/kernel/text", "daemon/plan",
+        "daemon/report", "daemon/results", "daemon/spec", "daemon/stats", "daemon/store",
     },
     "agent/guest": {"common", "protocol", "agent/guest/workloads", "agent/guest/perf"},
     "agent/guest/workloads": {"common", "protocol", "agent/guest", "agent/guest/perf"},
@@ -48,8 +50,8 @@ ONLY_IN = {
     r"archive\.h|archive_entry\.h": ("agent/host/qemu/", "daemon/kernel/"),
 }
 # Folders that must stay free of event loops.
-PURE = ("daemon/spec", "daemon/stats", "daemon/plan", "daemon/store", "daemon/report", "daemon/coordinator/core",
-        "agent/host/console", "protocol")
+PURE = ("daemon/kernel/text", "daemon/spec", "daemon/stats", "daemon/plan", "daemon/store", "daemon/report", "daemon/results",
+        "daemon/coordinator/core", "agent/host/console", "protocol")
 
 
 def sources():
