@@ -250,7 +250,7 @@ void Claims::closing() {
     std::string text;
     if (geometric_)
         text =
-            "Values before and after are geometric means over the paired blocks, as the ratio is; the tables below "
+            "Values before and after are means over the paired blocks, geometric ones beside a ratio; the tables below "
             "have arithmetic means.";
     if (const auto label = caution(report_); !label.empty())
         text += (text.empty() ? "" : " ") + ("All of this was " + label + ".");

@@ -49,14 +49,16 @@ class Tables {
     std::optional<Table> ranks() const {
         Table table = start();
         table.title += ": raw p, and ranks beside t";
-        table.header = {"metric", "p of t", "rank p", "Hodges-Lehmann", "interval", "level"};
+        table.header = {"metric", "p of t", "rank p", "estimate", "interval", "level"};
         table.align = "lrrrrr";
         std::string above;
         for (const auto* comparison : rows_)
             if (comparison->p && comparison->p_rank) table.rows.push_back(rank_row(*comparison, above));
         if (table.rows.empty()) return std::nullopt;
         table.notes.emplace_back(
-            "p for this look alone, adjusted for nothing; the signed-rank test only checks t: where it disagrees, ~");
+            "p for this look alone, adjusted for nothing; the signed-rank test, with Hodges and Lehmann's estimate, "
+            "only "
+            "checks t: where it disagrees, ~");
         return table;
     }
 

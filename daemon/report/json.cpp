@@ -192,6 +192,7 @@ Json boots(const ReportInput& report) {
                         {"accepted", accepted.contains(boot.uid)},
                         {"attempts", boot.attempts},
                         {"lost_attempts", boot.lost_attempts},
+                        {"false_starts", boot.false_starts},
                         {"host", boot.host},
                         {"accel", boot.accel},
                         {"accel_reason", boot.accel_reason},

@@ -70,6 +70,20 @@ std::string retries(const ReportInput& report) {
     return text + ". No fault of a kernel is retried.";
 }
 
+/// Emulators started anew within an attempt: by arm, so that nobody need believe they were no fault of a kernel.
+std::string false_starts(const ReportInput& report) {
+    std::map<std::string, std::int64_t> counts;
+    for (const auto& boot : report.boots) counts[boot.arm] += boot.false_starts;
+    std::string text;
+    std::int64_t all = 0;
+    for (const auto& arm : report.input.arms) {
+        all += counts[arm.name];
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", arm.name, counts[arm.name]);
+    }
+    if (all == 0) return "";
+    return "false starts, where the emulator was started anew before anything was measured: " + text;
+}
+
 std::vector<std::string> excluded(const ReportInput& report) {
     const auto& blocks = report.tree.blocks;
     std::vector<std::string> lines;
@@ -186,6 +200,7 @@ Section reliability_section(const ReportInput& report) {
     Items items;
     items.items = console_lines(report);
     if (const auto text = retries(report); !text.empty()) items.items.push_back(text);
+    if (const auto text = false_starts(report); !text.empty()) items.items.push_back(text);
     for (auto& line : excluded(report)) items.items.push_back(std::move(line));
     if (!items.items.empty()) section.parts.emplace_back(std::move(items));
     return section;

@@ -67,6 +67,7 @@ class Fields {
         fields.push_back(environment("microcode", "microcode"));
         fields.push_back(environment("clocksource", "clocksource"));
         fields.push_back(environment("governor", "governor"));
+        fields.push_back(environment("pinning", "pinning"));
         fields.push_back(environment("lock kind", "lock_kind"));
         fields.push_back(environment("mitigations", "mitigations"));
         fields.push_back(environment("WARNING", "warnings"));

@@ -126,7 +126,7 @@ class Results {
             const auto value = derived_.value(line, workload, point, arm_name(report_, arm));
             any |= value.has_value();
             row.push_back(
-                value ? fmt::format("{:.3g} ±{}", value->mean, value->relative_sd ? share(*value->relative_sd) : "-")
+                value ? fmt::format("{:#.3g} ±{}", value->mean, value->relative_sd ? share(*value->relative_sd) : "-")
                       : "absent");
         }
         if (!any) return std::nullopt;

@@ -97,12 +97,13 @@ Result<std::vector<BootReport>> Store::boots(const std::string& evaluation_uid) 
         "SELECT boot, arm, outcome, detail, accel, accel_reason, machine, emulator, channel, environment, "
         "console_path, "
         "host, block, repetition, position, attempts, lost_attempts, setup_ns, hello_ns, work_ns, teardown_ns, "
-        "block_status FROM v_boot WHERE evaluation = ? AND status = 'done' ORDER BY block, repetition, position");
+        "block_status, coalesce(false_starts, 0) FROM v_boot WHERE evaluation = ? AND status = 'done' ORDER BY block, "
+        "repetition, position");
     return collect<BootReport>(query.bind(evaluation_uid), [](const Statement& s, BootReport& row) {
         s.read(row.uid, row.arm, row.outcome, row.detail, row.accel, row.accel_reason, row.machine, row.emulator,
                row.channel, row.environment, row.console_path, row.host, row.block, row.repetition, row.position,
                row.attempts, row.lost_attempts, row.setup_ns, row.hello_ns, row.work_ns, row.teardown_ns,
-               row.block_status);
+               row.block_status, row.false_starts);
     });
 }
 

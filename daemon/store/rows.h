@@ -167,7 +167,7 @@ struct ComparisonRow {
 struct BootReport {  ///< v_boot: one accepted or failed boot with its environment
     std::string uid, arm, outcome, detail, accel, accel_reason, machine, emulator, channel, environment, console_path,
         host;
-    std::int64_t block = 0, repetition = 1, position = 0, attempts = 0, lost_attempts = 0;
+    std::int64_t block = 0, repetition = 1, position = 0, attempts = 0, lost_attempts = 0, false_starts = 0;
     std::int64_t setup_ns = 0, hello_ns = 0, work_ns = 0, teardown_ns = 0;
     std::string block_status;
 };
