@@ -12,7 +12,7 @@ namespace kab::stats {
 
 struct ChangePointOptions {
     int least_segment = 3;  ///< values on either side of a change; at least 2
-    double alpha = 0.05;    ///< of each permutation test
+    double alpha = 0.01;    ///< of each permutation test: an alarm costs a fresh A/B
     int permutations = 999;
     std::uint64_t seed = 1;  ///< of the permutations: the same arguments give the same answer
 };
