@@ -49,7 +49,9 @@ TEST(ChangePoints, TwoRegressionsWithAnOutlierBefore) {
 
 TEST(ChangePoints, AStepOfTwentyPoints) {
     EXPECT_EQ(found(steps({{10, 0}, {10, 1}})), std::vector<int>{10});
-    for (int n = 4; n < 60; ++n) EXPECT_EQ(found(steps({{n, 0}, {n, 1}})), std::vector<int>{n}) << n;
+    // Below six a side no order of the values is rare enough: 2 of 252 give p = .008 at five.
+    EXPECT_TRUE(found(steps({{4, 0}, {4, 1}})).empty());
+    for (int n = 6; n < 60; ++n) EXPECT_EQ(found(steps({{n, 0}, {n, 1}})), std::vector<int>{n}) << n;
 }
 
 TEST(ChangePoints, AValueInBetweenBelongsToTheNearerSide) {
