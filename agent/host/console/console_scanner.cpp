@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
-#include <set>
 
 #include "agent/host/console/console_patterns.h"
 #include "agent/host/console/printable.h"
@@ -75,11 +75,11 @@ struct ConsoleScanner::State {
     std::deque<std::string> before;
     std::optional<Report> report;
     std::vector<msg::ConsoleEvent> events;
-    std::size_t kept = 0;             ///< bytes of text in them
-    std::set<std::string> seen;       ///< kind and signature
-    std::optional<std::size_t> last;  ///< index of the last event kept
-    int since_last = 0;               ///< lines since that report ended
-    std::string banner;               ///< the first "Linux version" line
+    std::size_t kept = 0;                     ///< bytes of text in them
+    std::map<std::string, std::size_t> seen;  ///< kind and signature of events
+    std::optional<std::size_t> last;          ///< index of the last event, if it was kept
+    int since_last = 0;                       ///< lines since that report ended
+    std::string banner;                       ///< the first "Linux version" line
     bool in_backtrace_test = false;
     std::int64_t cut_line = 0;  ///< of "cut here" with no finding yet; 0: none
     std::string cut_text;       ///< the first line after it
@@ -250,28 +250,34 @@ void ConsoleScanner::State::close() {
     if (!report) return;
     Report done = std::move(*report);
     report.reset();
-    since_last = 0;
     if (done.innocent) return;
+    since_last = 0;
     const bool located = done.kind == ConsoleKind::oops || done.kind == ConsoleKind::bug ||
                          done.kind == ConsoleKind::lockup || done.kind == ConsoleKind::sanitizer;
     if (located && !done.function.empty() && done.event.signature.find(done.function) == std::string::npos) {
         done.event.signature += " in " + done.function;
     }
-    // A place in `seen` is one in `events`, or there would be no bound to it.
-    if (seen.size() >= most_events || seen.contains(done.event.kind + ": " + done.event.signature)) return;
     keep(std::move(done.event));
 }
 
+/// Sets `last` to where the event is, be it told again; to nothing if there is no room for it.
 void ConsoleScanner::State::keep(msg::ConsoleEvent event) {
+    const std::string label = event.kind + ": " + event.signature;
     const bool fatal = event.severity == "fatal";
+    last.reset();
+    if (const auto told = seen.find(label); told != seen.end()) {
+        last = told->second;
+        if (fatal) events[*last].severity = event.severity;
+        return;
+    }
     const std::size_t places = fatal ? most_events : most_events - 1;
     const std::size_t limit = fatal ? most_text : most_text - fatal_text;
     if (events.size() >= places || kept + event.signature.size() + longest_line > limit) return;
     event.text = cut_to(event.text, limit - kept - event.signature.size());
     kept += event.text.size() + event.signature.size();
-    seen.insert(event.kind + ": " + event.signature);
+    last = events.size();
+    seen.emplace(label, events.size());
     events.push_back(std::move(event));
-    last = events.size() - 1;
 }
 
 ConsoleScanner::ConsoleScanner() : state_(std::make_unique<State>()) {}

@@ -143,6 +143,7 @@ void Boot::handle(msg::AgentHello hello) {
     report.agent = std::move(hello);
     if (msg::encode(report).size() > max_frame_bytes) {
         facts_.agent_nonsense = "its hello is too long";
+        speaking_->socket->close();
         return end(Nanoseconds(0));
     }
     send_(report);

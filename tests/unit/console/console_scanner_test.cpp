@@ -206,6 +206,15 @@ TEST(ConsoleScanner, a_warning_that_panics_is_fatal_and_still_a_warning) {
     EXPECT_EQ(events[0].severity, "fatal");
 }
 
+TEST(ConsoleScanner, a_panic_is_laid_to_what_came_right_before_it) {
+    const std::string one = "[ 1.1] WARNING: CPU: 0 PID: 1 at a.c:1 f+0x5/0x10\n[ 1.1] ---[ end trace 0 ]---\n";
+    const std::string two = "[ 1.1] WARNING: CPU: 0 PID: 1 at b.c:1 g+0x5/0x10\n[ 1.1] ---[ end trace 0 ]---\n";
+    const auto events = scan(one + two + one + "[ 1.2] Kernel panic - not syncing: kernel: panic_on_warn set ...\n");
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(events[0].severity, "fatal") << "it is told once, but it was the last";
+    EXPECT_EQ(events[1].severity, "warning");
+}
+
 TEST(ConsoleScanner, a_cut_without_a_known_word_is_a_warning) {
     const auto events = scan(
         "[ 1.1] ------------[ cut here ]------------\n"
