@@ -140,11 +140,20 @@ std::string Claims::same_code(const stats::Comparison& primary) {
         arm(primary.arm), arm(primary.against), metric_name(primary), facts(primary));
 }
 
+/// A verdict stands from the look at which it fell; the figures are of the last.
+std::string decided_before(const ReportInput& report, const stats::Comparison& comparison) {
+    const auto& at = comparison.decided_at;
+    if (!at || report.look < 0 || *at >= report.look) return "";
+    return fmt::format(" Decided at look {} ({} blocks); the figures are those of look {}.", *at + 1,
+                       report.input.design.looks.at(static_cast<std::size_t>(*at)), report.look + 1);
+}
+
 std::string Claims::judged(const stats::Comparison& primary) {
     if (primary.same_code) return same_code(primary);
     const std::string lead = arm(primary.arm) + " against " + arm(primary.against) + ": ";
     const std::string metric = metric_name(primary), figures = facts(primary), margin = margin_text(primary);
-    const std::string fragile = primary.fragile ? " Fragile: the rank test does not agree." : "";
+    const std::string fragile =
+        decided_before(report_, primary) + (primary.fragile ? " Fragile: the rank test does not agree." : "");
     switch (primary.verdict) {
         case stats::Verdict::improved:
         case stats::Verdict::regressed: {
@@ -252,7 +261,8 @@ void Claims::closing() {
         text =
             "Values before and after are means over the paired blocks, geometric ones beside a ratio; the tables below "
             "have arithmetic means.";
-    if (const auto label = caution(report_); !label.empty())
+    const bool figures = report_.output.blocks > 0 || sentences_.size() > 1;
+    if (const auto label = caution(report_); !label.empty() && figures)
         text += (text.empty() ? "" : " ") + ("All of this was " + label + ".");
     if (!text.empty()) say(text);
 }

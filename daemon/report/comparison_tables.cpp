@@ -151,6 +151,12 @@ class Tables {
                 "Benjamini-Hochberg; ",
                 primary ? "the others: " : "", joined(levels_[1]));
         notes.push_back(text + "n in blocks");
+        for (const auto* row : rows_)
+            if (row->decided_at && report_.look >= 0 && *row->decided_at < report_.look)
+                notes.push_back(
+                    fmt::format("the verdict of * fell at look {} and is not taken back; the figures are "
+                                "those of look {}",
+                                *row->decided_at + 1, report_.look + 1));
         if (material_) notes.emplace_back("! material: the whole interval lies beyond the margin");
         if (differences_) notes.emplace_back("with a sign: a difference, not a ratio, as the metric can be 0");
         if (fragile_) notes.emplace_back("~ fragile: the rank test does not agree");

@@ -208,6 +208,18 @@ TEST(Claims, ArmsOfOneMachineCodeAreNotClaimedToDiffer) {
     EXPECT_THAT(text, Not(HasSubstr("deferred-free against per-ns-work: ipcns-exit/elapsed improved")));
 }
 
+TEST(Claims, AVerdictOfAnEarlierLookSaysSo) {
+    SampleOptions options;
+    options.blocks = 10;
+    const auto report = changed(options, [](ReportInput& rows) { rows.tree.evaluation.looks_done = 2; });
+    ASSERT_EQ(report.look, 1);
+    const auto* primary = primary_of(report, 2);
+    ASSERT_NE(primary, nullptr);
+    ASSERT_EQ(primary->decided_at, 0);
+    EXPECT_THAT(claim_of(report, "deferred-free"),
+                HasSubstr("Decided at look 1 (6 blocks); the figures are those of look 2."));
+}
+
 TEST(Claims, WhileItRunsNothingIsSaidToHaveFailed) {
     SampleOptions options;
     options.blocks = 0;
