@@ -94,6 +94,9 @@ void Analysis::check_design() {
         out_.warnings.push_back("the margin must be 0 or more: 0 is used");
         design_.margin = 0;
     }
+    for (const auto& series : input_.series)
+        if (series.quantile && !(*series.quantile > 0 && *series.quantile < 1))
+            out_.warnings.push_back(series_name(series) + ": a quantile must lie between 0 and 1: the mean is used");
     bool control = false;
     for (std::size_t a = 0; a < input_.arms.size(); ++a) {
         control |= input_.arms[a].control && judged(input_.arms, a);

@@ -10,6 +10,12 @@
 
 namespace kab::stats {
 
+double score_of(const Cell& cell, std::span<const double> values, std::span<const double> scaled) {
+    if (!cell.quantile) return mean(scaled);
+    const double value = quantile(values, *cell.quantile);
+    return cell.scale == Scale::log ? std::log(value) : value;
+}
+
 Cells::Cells(const Input& input) {
     sort_into_series(input);
     split_into_cells(input);
@@ -70,7 +76,10 @@ void Cells::split_into_cells(const Input& input) {
             Cell cell;
             cell.block = sorted_[begin].block;
             cell.arm = sorted_[begin].arm;
-            finish(cell, begin, end, input.series[s].scale);
+            cell.scale = input.series[s].scale;
+            cell.quantile = input.series[s].quantile;
+            if (cell.quantile && !(*cell.quantile > 0 && *cell.quantile < 1)) cell.quantile.reset();
+            finish(cell, begin, end);
             cells_.push_back(cell);
             blocks_.push_back(cell.block);
             begin = end;
@@ -81,7 +90,7 @@ void Cells::split_into_cells(const Input& input) {
     blocks_.erase(std::unique(blocks_.begin(), blocks_.end()), blocks_.end());
 }
 
-void Cells::finish(Cell& cell, std::size_t begin, std::size_t end, Scale scale) {
+void Cells::finish(Cell& cell, std::size_t begin, std::size_t end) {
     cell.values = std::span(values_).subspan(begin, end - begin);
     cell.scaled = std::span(scaled_).subspan(begin, end - begin);
     cell.iterations = std::span(iterations_).subspan(begin, end - begin);
@@ -90,13 +99,13 @@ void Cells::finish(Cell& cell, std::size_t begin, std::size_t end, Scale scale) 
             cell.state = Cell::State::not_finite;
             return;
         }
-        if (scale == Scale::linear) continue;
+        if (cell.scale == Scale::linear) continue;
         if (values_[i] <= 0)
             cell.state = Cell::State::not_positive;
         else
             scaled_[i] = std::log(values_[i]);
     }
-    if (cell.state == Cell::State::ok) cell.score = mean(cell.scaled);
+    if (cell.state == Cell::State::ok) cell.score = score_of(cell, cell.values, cell.scaled);
 }
 
 }  // namespace kab::stats

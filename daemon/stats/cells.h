@@ -1,6 +1,7 @@
 #pragma once
 // The observations of an Input, sorted once into boots: what every part of the analysis reads.
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,9 +16,14 @@ struct Cell {
     std::span<const double> values;  ///< as observed
     std::span<const double> scaled;  ///< logarithms for log metrics; only when ok
     std::span<const int> iterations;
-    double score = 0;  ///< mean of scaled; only when ok
+    Scale scale = Scale::log;
+    std::optional<double> quantile;  ///< the score is this quantile instead of the mean
+    double score = 0;                ///< on the scale of the metric; only when ok
     State state = State::ok;
 };
+
+/// The score of a boot with these values (the cell's, or those of some of its iterations).
+double score_of(const Cell& cell, std::span<const double> values, std::span<const double> scaled);
 
 /// Excluded blocks and observations that name no arm or series are left out. Does not depend on the order
 /// of the observations. Not copyable: cells point into it.
@@ -37,7 +43,7 @@ class Cells {
   private:
     void sort_into_series(const Input& input);
     void split_into_cells(const Input& input);
-    void finish(Cell& cell, std::size_t begin, std::size_t end, Scale scale);
+    void finish(Cell& cell, std::size_t begin, std::size_t end);
 
     std::vector<Observation> sorted_;
     std::vector<std::size_t> series_begin_;  ///< into sorted_; one more than there are series

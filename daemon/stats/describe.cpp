@@ -112,7 +112,8 @@ std::vector<VarianceComponents> components_of(const Input& input, const Cells& c
     std::vector<VarianceComponents> result;
     for (std::size_t s = 0; s < input.series.size(); ++s) {
         const auto boots = boots_of(cells.of(static_cast<int>(s)));
-        if (boots.empty()) continue;
+        // Components explain a mean over iterations, not a quantile of them.
+        if (boots.empty() || input.series[s].quantile) continue;
         const Components c = variance_components(boots);
         const auto broken = [](std::optional<double> value) { return value && !std::isfinite(*value); };
         if (broken(c.block) || broken(c.boot) || broken(c.iteration) || broken(c.trend)) continue;

@@ -1,5 +1,6 @@
 #pragma once
 // What the analysis is given: the plan, the arms, the metrics and the values of the boots that count.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct Series {
     Better better = Better::lower;
     Scale scale = Scale::log;
     bool primary = false;
+    /// Score of a boot by this quantile of its values (0.99: latency tails) instead of their mean; between 0 and 1.
+    std::optional<double> quantile{};
 };
 
 struct Design {

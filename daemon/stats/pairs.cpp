@@ -23,7 +23,7 @@ struct Matched {
 Matched match(const Cell& arm, const Cell& against) {
     if (std::equal(arm.iterations.begin(), arm.iterations.end(), against.iterations.begin(), against.iterations.end()))
         return {arm.score, against.score, true};
-    std::vector<double> a, b;
+    std::vector<double> a, b, scaled_a, scaled_b;
     std::size_t i = 0, j = 0;
     while (i < arm.iterations.size() && j < against.iterations.size()) {
         if (arm.iterations[i] < against.iterations[j]) {
@@ -31,11 +31,14 @@ Matched match(const Cell& arm, const Cell& against) {
         } else if (arm.iterations[i] > against.iterations[j]) {
             ++j;
         } else {
-            a.push_back(arm.scaled[i++]);
-            b.push_back(against.scaled[j++]);
+            a.push_back(arm.values[i]);
+            b.push_back(against.values[j]);
+            scaled_a.push_back(arm.scaled[i++]);
+            scaled_b.push_back(against.scaled[j++]);
         }
     }
-    return {mean(a), mean(b), !a.empty()};
+    if (a.empty()) return {};
+    return {score_of(arm, a, scaled_a), score_of(against, b, scaled_b), true};
 }
 
 void count_state(Pairs& pairs, const Cell& cell) {

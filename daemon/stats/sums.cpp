@@ -58,6 +58,16 @@ Moments moments(std::span<const double> values) {
     return result;
 }
 
+double quantile(std::span<const double> values, double q) {
+    if (values.empty()) return 0;
+    std::vector<double> sorted(values.begin(), values.end());
+    std::sort(sorted.begin(), sorted.end());
+    const double at = q * static_cast<double>(sorted.size() - 1), below = std::floor(at);
+    const auto i = static_cast<std::size_t>(below);
+    if (i + 1 >= sorted.size()) return sorted.back();
+    return std::lerp(sorted[i], sorted[i + 1], at - below);
+}
+
 double median(std::span<const double> values) {
     if (values.empty()) return 0;
     std::vector<double> sorted(values.begin(), values.end());

@@ -20,6 +20,10 @@ Moments moments(std::span<const double> values);
 
 double mean(std::span<const double> values);
 
+/// Of a copy, interpolated between order statistics (R's type 7: Hyndman and Fan, Amer. Statistician 50, 1996);
+/// 0 <= q <= 1. 0 when empty.
+double quantile(std::span<const double> values, double q);
+
 /// Of a copy; the mean of the two middle values when n is even. 0 when empty.
 double median(std::span<const double> values);
 
