@@ -272,6 +272,28 @@ TEST(Analysis, OnlyCommonIterationsOfAPairAreCompared) {
     EXPECT_NEAR(primary_of(output, 1).estimate->value, 1, 1e-12);
 }
 
+TEST(Analysis, AScoreMayBeADeclaredQuantile) {
+    // R: quantile(c(10, 20, 30, 40, 1000), .9) is 616; the change doubles the tail alone.
+    auto input = two_arms();
+    input.design.looks = {6};
+    input.series[0].quantile = .9;
+    const double values[] = {10, 20, 30, 40, 1000};
+    fill(input, 0, 6, 5,
+         [&](int b, int a, int i) { return values[i] * (1 + .001 * noise(b, a)) * (a == 1 && i == 4 ? 2 : 1); });
+    const auto tail = analyse(input);
+    EXPECT_NEAR(primary_of(tail, 1).estimate->value, (40 + .6 * 1960) / 616, .005);
+    EXPECT_EQ(primary_of(tail, 1).verdict, Verdict::regressed);
+    EXPECT_TRUE(tail.components.empty());
+    input.series[0].quantile = .5;
+    EXPECT_NEAR(primary_of(analyse(input), 1).estimate->value, 1, .005);
+    // Only common iterations are compared, also by quantiles.
+    std::erase_if(input.observations,
+                  [](const Observation& o) { return o.arm == 0 && o.block == 3 && o.iteration == 0; });
+    EXPECT_NEAR(primary_of(analyse(input), 1).estimate->value, 1, .005);
+    input.series[0].quantile = 2;
+    EXPECT_TRUE(mentions(analyse(input).warnings, "a quantile must lie between 0 and 1"));
+}
+
 TEST(Analysis, SummariesAreOfBootMeansInTheUnit) {
     const auto output = analyse(evaluation(0, .5, .02));
     ASSERT_EQ(output.summaries.size(), 2U);
