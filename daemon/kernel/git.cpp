@@ -122,9 +122,9 @@ bool tells_full_disk(std::string_view text) {
 }
 
 bool tells_damage(std::string_view text) {
-    for (const char* words : {"corrupt", "inflate: ", "unable to unpack", "unable to read", "bad object", "bad file",
-                              "missing blob", "missing tree", "object file", "packfile", "not a git repository",
-                              "unable to find", "could not read", "failed to read object"}) {
+    for (const char* words :
+         {"corrupt", "inflate: ", "unable to unpack", "unable to read", "unable to find", "bad object", "bad file",
+          "missing blob", "missing tree", "object file", "packfile", "not a git repository", "failed to read object"}) {
         if (text.find(words) != std::string_view::npos) return true;
     }
     return false;

@@ -172,6 +172,7 @@ TEST_F(SourceTest, ARepositoryOfAnotherObjectFormatIsRefusedAndHarmsNothing) {
         EXPECT_EQ(error.fault, Fault::spec);
         EXPECT_THAT(error.message, StartsWith("is a git repository of the object format sha256")) << kind;
     }
+    EXPECT_NE(error_of(request("git", "file://" + tree("").string())).message, "");
     fs::remove_all(tree(".git"));
     EXPECT_NE(tree_of(request("dir", tree(""))), "");
     EXPECT_EQ(stored("fsck --no-dangling"), "");
@@ -236,6 +237,15 @@ TEST_F(SourceTest, ATarballThatChangesWhileItIsReadIsRefused) {
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().message, "changed while being read: run again when it is complete");
     EXPECT_TRUE(frozen(request("tarball", tarball("linux-mini.tar"))));
+}
+
+TEST_F(SourceTest, ACommandThatWaitsForOthersHasADeadline) {
+    Git git;
+    git.directory = tree("");
+    git.limit = std::chrono::milliseconds(200);
+    const auto waited = git.text({"-c", "alias.wait=!sleep 1000", "wait"});
+    ASSERT_FALSE(waited);
+    EXPECT_EQ(waited.error().fault, Fault::timeout);
 }
 
 TEST_F(SourceTest, APasswordIsInNoError) {
