@@ -166,7 +166,8 @@ Measured Analysis::start(const Group& group, int series, int arm, int against) c
 /// the baseline's mean; a log secondary of a linear primary has none.
 double Analysis::margin_of(const Series& series, double against_mean) const {
     const Scale declared = primary_scale_.value_or(series.scale);
-    if (series.scale == declared) return design_.margin;
+    const bool share_of_mean = design_.relative_margin && series.scale == Scale::linear;
+    if ((series.scale == declared || design_.relative_margin) && !share_of_mean) return design_.margin;
     if (series.scale == Scale::log) return 0;
     const double share = design_.margin * std::abs(against_mean);
     return std::isfinite(share) ? share : 0;

@@ -51,7 +51,7 @@ Forecast forecast(const ForecastInput& input) {
     const bool log_scale = input.scale == Scale::log;
     const double effect = log_scale ? std::log1p(input.effect) : input.effect;
     const double margin = log_scale ? std::log1p(input.design.margin) : input.design.margin;
-    for (const auto& look : looks) result.looks.push_back({look.blocks, 0});
+    for (const auto& look : looks) result.looks.push_back({look.blocks});
     const auto& cap = looks.back();
     if (const auto least = detectable_effect(cap.blocks, cap.level.nominal))
         result.detectable = log_scale ? std::expm1(*least * input.sd) : *least * input.sd;
@@ -72,7 +72,13 @@ Forecast forecast(const ForecastInput& input) {
          : verdict == Verdict::pending  ? result.inconclusive
                                         : result.difference) += one;
         result.mean_blocks += one * looks[stopped].blocks;
-        for (std::size_t k = stopped; k < looks.size(); ++k) result.looks[k].decided += one;
+        for (std::size_t k = stopped; k < looks.size(); ++k) {
+            auto& by = result.looks[k];
+            by.decided += one;
+            by.higher += verdict == Verdict::regressed ? one : 0;  // Measured::better is lower
+            by.lower += verdict == Verdict::improved ? one : 0;
+            by.equivalent += verdict == Verdict::equivalent ? one : 0;
+        }
     }
     return result;
 }

@@ -21,9 +21,11 @@ struct ForecastInput {
     std::uint64_t seed = 1;
 };
 
+/// Shares of the evaluations that have stopped by this look.
 struct LookForecast {
     int blocks = 0;
-    double decided = 0;  ///< share of evaluations that have stopped by this look
+    double decided = 0;                            ///< all; 1 at the cap, where they stop in any case
+    double higher = 0, lower = 0, equivalent = 0;  ///< with that verdict; which of the two is better the metric says
 };
 
 /// Shares over the simulated evaluations of one comparison; they sum to 1.

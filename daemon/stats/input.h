@@ -53,6 +53,8 @@ struct Design {
     /// Declared exact mode: a value is the same in every boot by construction, so that a difference without any
     /// variation needs no p. Elsewhere it is judged by the sign test over blocks.
     bool exact = false;
+    /// The margin is a share in every case: of the baseline's mean for linear metrics.
+    bool relative_margin = false;
 };
 
 struct Input {
