@@ -28,11 +28,13 @@ using Action = std::function<int(const Paths&)>;
 
 void add_check(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
+void add_simulate(CLI::App& app, Action& action);
 void add_submit(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_watch(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
+void add_compare(CLI::App& app, Action& action);
 void add_cancel(CLI::App& app, Action& action);
 void add_query(CLI::App& app, Action& action);
 void add_hosts(CLI::App& app, Action& action);

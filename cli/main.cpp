@@ -13,13 +13,13 @@
 namespace {
 
 constexpr const char* footer =
-    "Exit codes: 0 done, 2 wrong usage or experiment, 3 a fault of kab's own (build, host, daemon). Of run and watch 0 "
-    "says that nothing regressed, 1 that something did, 4 inconclusive or invalid, 130 cancelled.\n"
+    "Exit codes: 0 done, 2 wrong usage or experiment, 3 a fault of kab's own (build, host, daemon). Of run, watch and "
+    "compare 0 says that nothing regressed, 1 that something did, 4 inconclusive or invalid, 130 cancelled.\n"
     "State: $KAB_STATE_DIR or ~/.local/state/kab. Manual: kab(1).";
 
 /// The first word that is no option, if no command is called so.
 std::string unknown_command(const CLI::App& app, int argc, char** argv) {
-    const std::string word = argc > 1 ? argv[1] : "";
+    std::string word = argc > 1 ? argv[1] : "";
     if (word.empty() || word.front() == '-') return {};
     for (const auto* command : app.get_subcommands({}))
         if (command->get_name() == word) return {};
@@ -82,11 +82,13 @@ int main(int argc, char** argv) {
     kab::cli::Action action;
     kab::cli::add_run(app, action);
     kab::cli::add_check(app, action);
+    kab::cli::add_simulate(app, action);
     kab::cli::add_submit(app, action);
     kab::cli::add_list(app, action);
     kab::cli::add_show(app, action);
     kab::cli::add_watch(app, action);
     kab::cli::add_report(app, action);
+    kab::cli::add_compare(app, action);
     kab::cli::add_cancel(app, action);
     kab::cli::add_query(app, action);
     kab::cli::add_hosts(app, action);

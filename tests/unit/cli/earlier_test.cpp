@@ -1,0 +1,117 @@
+#include "cli/earlier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cli/simulate_report.h"
+#include "daemon/report/report.h"
+#include "tests/support/database/sample_database.h"
+
+namespace kab::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* metric = "elapsed";
+constexpr const char* workload = "ipcns-exit";
+
+std::string experiment_of(const store::Store& store) {
+    return store.find_evaluation(test::sample_evaluation())->experiment;
+}
+
+TEST(Earlier, tells_the_spread_of_boots_and_runs_and_the_time_of_a_boot) {
+    const test::SampleDatabase database;
+    const auto earlier = find_earlier(*database.store, "", experiment_of(*database.store), workload, metric);
+    ASSERT_TRUE(earlier) << earlier.error().text();
+    const auto report = report::gather(*database.store, test::sample_evaluation());
+    ASSERT_TRUE(report);
+    const auto& components = report->output.components.front();
+    ASSERT_TRUE(earlier->spread);
+    EXPECT_EQ(earlier->spread->evaluation, test::sample_evaluation());
+    EXPECT_EQ(earlier->spread->blocks, 6);
+    EXPECT_EQ(earlier->spread->points, 1);
+    EXPECT_DOUBLE_EQ(earlier->spread->boot, *components.boot);
+    EXPECT_DOUBLE_EQ(*earlier->spread->iteration, *components.iteration);
+    ASSERT_TRUE(earlier->time);
+    EXPECT_EQ(earlier->time->boots, 24);
+    double sum = 0;
+    int boots = 0;
+    for (const auto& boot : report->boots)
+        if (boot.outcome == "ok" && boot.block_status == "complete") {
+            sum += static_cast<double>(boot.setup_ns + boot.hello_ns + boot.work_ns + boot.teardown_ns);
+            ++boots;
+        }
+    EXPECT_EQ(boots, earlier->time->boots);
+    EXPECT_NEAR(static_cast<double>(earlier->time->mean.count()), sum / boots, 1);
+    EXPECT_GT(sum, 0);
+}
+
+TEST(Earlier, takes_the_newest_that_has_what_is_looked_for) {
+    test::SampleDatabase database;
+    test::SampleOptions one_block;
+    one_block.number = 2;
+    one_block.blocks = 1;
+    one_block.interrupted_block = false;
+    one_block.status = "running";
+    test::fill(*database.store, one_block);
+    const auto earlier = find_earlier(*database.store, "", experiment_of(*database.store), workload, metric);
+    ASSERT_TRUE(earlier) << earlier.error().text();
+    ASSERT_TRUE(earlier->spread);
+    EXPECT_EQ(earlier->spread->evaluation, test::sample_evaluation(1));
+    const auto asked = find_earlier(*database.store, test::sample_evaluation(2), "", workload, metric);
+    ASSERT_FALSE(asked);
+    EXPECT_EQ(asked.error().fault, Fault::not_found);
+    EXPECT_THAT(asked.error().text(), HasSubstr("does not tell how ipcns-exit/elapsed varies"));
+}
+
+TEST(Earlier, takes_the_mean_over_points) {
+    test::SampleOptions swept;
+    swept.swept = true;
+    const test::SampleDatabase database(swept);
+    const auto earlier = find_earlier(*database.store, "last", "", workload, metric);
+    ASSERT_TRUE(earlier) << earlier.error().text();
+    EXPECT_EQ(earlier->spread->points, 2);
+    EXPECT_GT(earlier->spread->boot, 0);
+}
+
+TEST(Earlier, with_one_run_a_boot_has_the_two_together) {
+    test::SampleOptions once;
+    once.iterations = 1;
+    const test::SampleDatabase database(once);
+    const auto earlier = find_earlier(*database.store, "last", "", workload, metric);
+    ASSERT_TRUE(earlier) << earlier.error().text();
+    EXPECT_FALSE(earlier->spread->iteration);
+}
+
+TEST(Earlier, knows_nothing_of_other_experiments) {
+    const test::SampleDatabase database;
+    const auto earlier = find_earlier(*database.store, "", "another", workload, metric);
+    ASSERT_TRUE(earlier);
+    EXPECT_FALSE(earlier->spread);
+    EXPECT_FALSE(earlier->time);
+    EXPECT_FALSE(find_earlier(*database.store, "01NOSUCH", "", workload, metric));
+}
+
+TEST(SimulateReport, gives_times_where_boots_were_timed) {
+    Simulation simulation;
+    simulation.experiment = "e";
+    simulation.primary = "w/m";
+    simulation.arms = 3;
+    simulation.input.design.looks = {6, 10};
+    simulation.input.sd = 0.01;
+    simulation.cases.push_back({0, stats::forecast(simulation.input)});
+    EXPECT_THAT(report::to_text(simulate_document(simulation)), HasSubstr("How long that takes is unknown"));
+    simulation.time = BootTime{"01J", "local", "kvm", 12, std::chrono::seconds(2)};
+    EXPECT_EQ(time_of(simulation, 10), std::chrono::seconds(60));
+    const auto text = report::to_text(simulate_document(simulation));
+    EXPECT_THAT(text, HasSubstr("(30 boots, about 1m 00s)"));
+    EXPECT_THAT(text, HasSubstr("2.0s, the mean of 12 boots of evaluation 01J (local, kvm)"));
+    EXPECT_THAT(text, Not(HasSubstr("unknown")));
+    EXPECT_THAT(simulate_json(simulation), HasSubstr("\"time_ns\":36000000000"));
+}
+
+}  // namespace
+}  // namespace kab::cli
