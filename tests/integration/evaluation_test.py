@@ -133,12 +133,12 @@ class Evaluation(unittest.TestCase):
         self.addCleanup(subprocess.run, ["umount", "-l", self.kab.state], check=True)
         spec = self.kab.write("small.yaml", small_spec(iterations=3))
         process = self.kab.start("run", spec)
+        self.addCleanup(process.kill)
         wait_until(self.guest_is_up, 1200, "a guest has said hello")
         filler = self.kab.state / "filler"
-        with filler.open("wb") as file, contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
             while True:
                 file.write(b"x" * 4096)
-                file.flush()
         _, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 3, err)
         self.assertRegex(err, r"(?m)^kab: .*(disk is full|No space left|disk full)")
