@@ -67,12 +67,18 @@ Result<T> without_password(Result<T> result, const std::string& url) {
     return tl::unexpected(error);
 }
 
+tl::unexpected<Error> other_format(const std::string& format) {
+    return fail(Fault::spec,
+                "is a git repository of the object format {}, which is not supported: give a tarball of it", format);
+}
+
 /// The id a server's ref stands for, in git's own order of precedence; the ref itself if it is an id.
 Result<std::string> remote_id(const Git& git, const std::string& url, const std::string& ref) {
     if (is_commit_id(ref)) return ref;
     auto listed = git.text({"ls-remote", "--", url, ref, ref + "^{}"});  // ^{}: what an annotated tag leads to
     if (!listed) return pass(listed);
     const auto lines = split_lines(*listed);
+    if (!lines.empty() && lines.front().find('\t') == 64) return other_format("sha256");
     for (const std::string& name :
          {ref + "^{}", ref, "refs/" + ref, "refs/tags/" + ref + "^{}", "refs/tags/" + ref, "refs/heads/" + ref}) {
         for (const auto& line : lines) {
@@ -128,8 +134,7 @@ Status check_object_format(const Git& git) {
     auto format = git.text({"rev-parse", "--show-object-format"});
     if (!format) return pass(format);
     if (*format == "sha1") return {};
-    return fail(Fault::spec,
-                "is a git repository of the object format {}, which is not supported: give a tarball of it", *format);
+    return other_format(*format);
 }
 
 Result<BaseSource> resolve_git(const std::string& location, const std::string& ref, const SourceStore& store,
