@@ -44,10 +44,14 @@ void expect_clean(const Output& output) {
         expect_clean(c.p_equivalence, "p_equivalence", true);
         expect_clean(c.detectable, "detectable", false);
         EXPECT_TRUE(std::isfinite(c.sd) && std::isfinite(c.t) && std::isfinite(c.df) && std::isfinite(c.margin));
+        EXPECT_TRUE(c.spent >= 0 && c.spent <= 1);
+        EXPECT_TRUE(!c.material || c.margin > 0);
+        EXPECT_TRUE(!c.same_code || (c.verdict != Verdict::improved && c.verdict != Verdict::regressed));
+        EXPECT_TRUE(!output.decided || c.verdict != Verdict::pending);
         EXPECT_FALSE(c.sentence.empty());
         expect_clean(c.reason);
         expect_clean(c.sentence);
-        EXPECT_TRUE(c.estimate || c.verdict == Verdict::pending || c.verdict == Verdict::inconclusive ||
+        EXPECT_TRUE(c.estimate || c.failing || c.verdict == Verdict::pending || c.verdict == Verdict::inconclusive ||
                     c.verdict == Verdict::none || c.verdict == Verdict::invalid);
     }
     for (const auto& s : output.summaries)
@@ -107,6 +111,14 @@ Input random_input(std::uint64_t seed) {
     input.design.alpha = random.below(5) == 0 ? -3 : .2 * random.uniform();
     input.design.fixed = random.below(3) == 0;
     input.design.paired = random.below(4) != 0;
+    input.design.exact = random.below(5) == 0;
+    for (auto& arm : input.arms) {
+        arm.stopped = random.below(6) == 0;
+        arm.keeps_failing = arm.stopped && random.below(2) == 0;
+        arm.same_code = random.below(6) == 0;
+    }
+    for (auto& one : input.series)
+        if (random.below(6) == 0) one.quantile = 1.2 * random.uniform();
     if (random.below(3) == 0) input.excluded_blocks = {0, 5, 77};
     return input;
 }
