@@ -57,7 +57,7 @@ UniqueFd open_counter(const PerfEvent& event) {
 }
 
 std::string explain(int error_number, bool hardware) {
-    const std::string text = fail_errno(error_number, "perf_event_open").value().text();
+    std::string text = fail_errno(error_number, "perf_event_open").value().text();
     switch (error_number) {
         case ENOENT:
         case ENODEV:
