@@ -116,20 +116,21 @@ void Decision::judge_row(Measured& m, bool over) {
 }
 
 /// Is there a verdict that the control would have to vouch for?
-bool Decision::claims_anything() const {
-    return std::any_of(rows_.begin(), rows_.end(),
-                       [](const Measured& m) { return m.row.primary && !m.row.control && !is_open(m.row.verdict); });
+bool Decision::claims(bool secondaries) const {
+    return std::any_of(rows_.begin(), rows_.end(), [&](const Measured& m) {
+        return (m.row.primary || secondaries) && !m.row.control && !is_open(m.row.verdict) &&
+               m.row.verdict != Verdict::none;
+    });
 }
 
 std::vector<std::string> Decision::causes() const {
     auto result = input_.failed_gates;
-    const bool claims = claims_anything();
     for (const auto& m : rows_) {
         if (!m.row.primary || !(m.row.control || m.row.same_code)) continue;
         if (auto failure = gate_failure(m, input_.arms)) result.push_back(std::move(*failure));
         if (auto failure = failing_twin(m, input_.arms)) {
             if (std::find(result.begin(), result.end(), *failure) == result.end()) result.push_back(*failure);
-        } else if (m.row.control && !m.usable && claims) {
+        } else if (m.row.control && !m.usable && claims(stage_.last || ended(m))) {
             result.push_back(
                 fmt::format("the control {} could not be measured in {}/{}, so nothing vouches for the "
                             "apparatus: {}",

@@ -28,7 +28,7 @@ class Decision {
     std::string stopped_text(const Measured& m) const;
     void judge_row(Measured& m, bool over);
     bool judge_failing(Measured& m) const;
-    bool claims_anything() const;
+    bool claims(bool secondaries) const;
     std::vector<std::string> causes() const;
     void void_all(const std::string& cause);
     Count count() const;

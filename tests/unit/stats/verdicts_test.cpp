@@ -51,6 +51,20 @@ TEST(Control, ThatWasNeverMeasuredVouchesForNothing) {
     EXPECT_TRUE(contains(output.sentence, "the control A' could not be measured")) << output.sentence;
 }
 
+TEST(Control, ThatWillNeverBeMeasuredDoesNotVouchForSecondariesEither) {
+    auto input = three_arms(0, 0, 0, .05);
+    input.series.push_back({"w", "", "task-clock", "ns", Better::lower, Scale::log, false});
+    fill(input, 1, 6, 1, [](int b, int a, int) { return 100 * std::exp((a == 1 ? .5 : 0) + .01 * noise(b, a, 2)); });
+    forget(input, 3);
+    auto output = analyse(input);
+    EXPECT_EQ(primary_of(output, 1).verdict, Verdict::pending);  // it may yet come
+    EXPECT_NE(output.verdict, Verdict::invalid);
+    keeps_failing(input, 3, 4, 4);
+    output = analyse(input);
+    EXPECT_EQ(output.verdict, Verdict::invalid);
+    for (const auto& c : output.comparisons) EXPECT_TRUE(c.control || c.verdict == Verdict::invalid) << c.sentence;
+}
+
 TEST(Control, ThatFailsWhereItsTwinDoesNotFailsTheGate) {
     auto input = three_arms(4, 0, 0);
     input.arms[3].failed = 20;
