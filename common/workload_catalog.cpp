@@ -16,9 +16,22 @@ constexpr MetricInfo ipcns_exit_metrics[] = {
      "from the end of the run until every namespace it left is really freed"},
 };
 
+constexpr ParameterInfo proc_read_parameters[] = {
+    {"tasks", 2, 1, 4096, "reading processes, each pinned to a CPU, in turn when there are more of them than CPUs"},
+    {"loops", 1000, 1, 10000000, "times each of them opens, reads and closes the file"},
+    {"chunk", 1024, 1, 65536, "bytes of each read"},
+    {"memory", 64, 0, 1048576, "KiB each of them has touched beforehand"},
+};
+
+constexpr MetricInfo proc_read_metrics[] = {
+    {"elapsed", "ns", Better::lower, Scale::log, "from the go until the last task has done its last close"},
+};
+
 constexpr WorkloadInfo workload_table[] = {
     {"ipcns-exit", ipcns_exit_parameters, ipcns_exit_metrics,
      "fork children; each calls unshare(CLONE_NEWIPC) and exits; the parent waits for all"},
+    {"proc-read", proc_read_parameters, proc_read_metrics,
+     "tasks pinned to CPUs wait for one go, then each opens, reads and closes /proc/cpuinfo over and over"},
 };
 
 constexpr CounterInfo counter_table[] = {
