@@ -33,6 +33,10 @@ class Composer {
         report::Items answers;
         for (const auto& one : simulation_.cases) answers.items.push_back(answer(one));
         answers.items.push_back(detectable());
+        if (simulation_.boot.source == "assumed" || simulation_.run.source == "assumed")
+            answers.items.emplace_back(
+                "How boots and runs vary is assumed, not measured: give --sd-boot and --sd-run, or run a few blocks "
+                "first");
         if (!simulation_.time)
             answers.items.emplace_back("How long that takes is unknown: no boot of this experiment is in the database");
         first.parts.emplace_back(std::move(answers));

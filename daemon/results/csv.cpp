@@ -157,10 +157,11 @@ Result<Results> read_column(const std::vector<CsvRow>& rows, const std::string& 
     const auto metric =
         collector.metric("", named ? std::string(trimmed(rows.front().fields.front())) : std::string("value"), "");
     for (std::size_t i = named ? 1 : 0; i < rows.size(); ++i) {
-        const auto value = number(rows[i].fields.front());
+        const auto& field = rows[i].fields.front();
+        const auto value = number(field);
         if (!value)
-            return wrong(name, rows[i].line, "expected a number such as 12.5, one a line, not '{}'",
-                         rows[i].fields.front());
+            return wrong(name, rows[i].line, "expected a number such as 12.5, one a line, not '{}'{}", field,
+                         field.find_first_of(";\t") == std::string::npos ? "" : "; columns are separated by commas");
         collector.add(metric, 0, std::nullopt, std::nullopt, *value);
     }
     return collector.finish();

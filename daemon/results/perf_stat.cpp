@@ -1,5 +1,8 @@
 // perf stat -x, (perf-stat(1), "CSV FORMAT"): value,unit,event[,variance],run time,share of it[,metric,unit of metric].
 // Runs follow each other, as `perf stat -x, -o FILE --append` writes them. Of -r there is only the mean of its runs.
+#include <algorithm>
+#include <cstddef>
+
 #include "daemon/results/reader.h"
 
 namespace kab::results {
@@ -51,6 +54,16 @@ class PerfStat {
         return {};
     }
 
+    /// Names such as cpu/event=0x3c,umask=1/ have commas of their own: the fields from the third on that belong to it.
+    static std::size_t event_fields(const Fields& fields) {
+        std::ptrdiff_t slashes = 0;
+        for (std::size_t i = 2; i < fields.size(); ++i) {
+            slashes += std::count(fields[i].begin(), fields[i].end(), '/');
+            if (slashes % 2 == 0) return i - 1;
+        }
+        return 1;
+    }
+
     Status read_line(int line, const Fields& fields) {
         if (const auto good = check_shape(line, fields); !good) return good;
         ++lines_;
@@ -58,12 +71,16 @@ class PerfStat {
             ++metrics_;
             return {};
         }
-        const std::string event(fields[2]), unit(fields[1]);
+        const std::size_t parts = event_fields(fields);
+        std::string event(fields[2]);
+        for (std::size_t i = 3; i < 2 + parts; ++i) event += "," + std::string(fields[i]);
+        const std::string unit(fields[1]);
         if (event.empty()) return wrong(name_, line, "there is no name of an event after '{},{}'", fields[0], unit);
         const auto metric = collector_.metric("", event, unit, Better::lower);
-        const bool mean = fields.size() > 3 && fields[3].ends_with('%');
+        std::size_t after = 2 + parts;
+        const bool mean = fields.size() > after && fields[after].ends_with('%');
         means_ += mean ? 1 : 0;
-        const std::size_t after = mean ? 4 : 3;
+        after += mean ? 1 : 0;
         if (fields.size() > after + 2 && number(fields[after + 2])) ++metrics_;
         if (fields[0].starts_with('<')) {
             std::string reason(fields[0].substr(1));

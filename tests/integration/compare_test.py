@@ -229,6 +229,8 @@ class Simulate(Case):
         text = flat(self.simulate("--sd-run", "2%").stdout)
         self.assertIn("sd of boots 1.0% (assumed)", text)
         self.assertIn("sd of runs 2.0% (given)", text)
+        self.assertIn("How boots and runs vary is assumed, not measured", text)
+        self.assertNotIn("assumed", self.simulate("--sd-boot", "1%", "--sd-run", "1%").stdout)
         self.assertIn("How long that takes is unknown: no boot of this experiment is in the database", text)
         self.assertLessEqual(max(map(len, self.simulate().stdout.splitlines())), 78)
 

@@ -71,6 +71,8 @@ TEST(Csv, names_the_line_and_what_would_be_right) {
     EXPECT_EQ(complaint("arm,value\na,1\nb,nan\n"),
               "in:3: value: expected a number such as 12.5, or nothing where there is none, not 'nan'");
     EXPECT_EQ(complaint("1\n2\nx\n"), "in:3: expected a number such as 12.5, one a line, not 'x'");
+    EXPECT_EQ(complaint("arm;value\na;1\n"),
+              "in:2: expected a number such as 12.5, one a line, not 'a;1'; columns are separated by commas");
     EXPECT_EQ(complaint("arm,value\na,1,2\n"), "in:2: 3 fields, but the header has 2");
     EXPECT_EQ(complaint("arm,block,value\na,one,2\n"), "in:2: block: expected a whole number from 0, not 'one'");
     EXPECT_EQ(complaint("arm,arm,value\na,a,2\n"), "in:1: column 'arm' appears twice");

@@ -166,6 +166,12 @@ TEST(PerfStat, tells_of_counters_that_took_turns) {
     EXPECT_THAT(results.notes, ElementsAre(HasSubstr("1 counts are scaled up by perf")));
 }
 
+TEST(PerfStat, knows_events_with_commas_of_their_own) {
+    const auto results = good("7,,cpu/event=0x3c,umask=0x1/,1.25%,1000,100.00,,\n8,,uncore/x/,1000,100.00,,\n");
+    EXPECT_THAT(names_of(results), ElementsAre("cpu/event=0x3c,umask=0x1/", "uncore/x/"));
+    EXPECT_THAT(results.notes, ElementsAre(HasSubstr("keeps only the mean")));
+}
+
 TEST(PerfStat, refuses_what_are_no_runs) {
     EXPECT_THAT(complaint(golden("perf-intervals.csv")),
                 HasSubstr("in:3: these are intervals of one run (perf stat -I)"));
