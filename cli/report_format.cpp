@@ -29,17 +29,18 @@ void add_follow_options(CLI::App& command, FollowOptions& options) {
     command.add_flag("-q,--quiet", options.quiet, "no progress");
 }
 
-Result<std::string> render_report(const Paths& paths, const std::string& name, const std::string& format) {
+Result<std::string> render_report(const Paths& paths, const std::string& name, const std::string& format,
+                                  bool explain) {
     const auto store = open_store(paths);
     if (!store) return pass(store);
     const auto found = (*store)->find_evaluation(name);
     if (!found) return pass(found);
     const auto report = report::gather(**store, found->uid);
     if (!report) return pass(report);
-    if (format == "markdown") return report::render_markdown(*report);
+    if (format == "markdown") return report::render_markdown(*report, explain);
     if (format == "json") return report::render_json(*report);
     if (format == "csv") return report::render_csv(*report);
-    return report::render_text(*report);
+    return report::render_text(*report, explain);
 }
 
 int follow_and_report(const Paths& paths, const std::string& name, const FollowOptions& options,

@@ -10,8 +10,10 @@ namespace kab::cli {
 /// "--format text|markdown|json|csv", and "--json".
 void add_report_format(CLI::App& command, std::string& format);
 
-/// The report of one evaluation from the database file. Fault::not_found for an unknown name.
-Result<std::string> render_report(const Paths& paths, const std::string& name, const std::string& format);
+/// The report of one evaluation from the database file. Fault::not_found for an unknown name. `explain` is for text and
+/// markdown.
+Result<std::string> render_report(const Paths& paths, const std::string& name, const std::string& format,
+                                  bool explain = false);
 
 struct FollowOptions {
     std::string format = "text";

@@ -71,7 +71,7 @@ const stats::Comparison* primary_of(const ReportInput& report, int arm) {
     return nullptr;
 }
 
-Document compose(const ReportInput& report) {
+Document compose(const ReportInput& report, bool explain) {
     const auto& evaluation = report.tree.evaluation;
     Document document;
     document.title = evaluation.experiment;
@@ -81,8 +81,12 @@ Document compose(const ReportInput& report) {
     document.sections.push_back(std::move(first));
     document.sections.push_back(setup_section(report));
     for (auto& section : result_sections(report)) document.sections.push_back(std::move(section));
-    for (auto section : {reliability_section(report), quality_section(report), reproduce_section(report)})
+    for (auto section : {reliability_section(report), quality_section(report)})
         if (!section.parts.empty()) document.sections.push_back(std::move(section));
+    if (explain)
+        for (auto& section : explain_sections(report)) document.sections.push_back(std::move(section));
+    if (auto section = reproduce_section(report); !section.parts.empty())
+        document.sections.push_back(std::move(section));
     return document;
 }
 

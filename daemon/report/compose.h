@@ -9,7 +9,7 @@
 
 namespace kab::report {
 
-Document compose(const ReportInput& report);
+Document compose(const ReportInput& report, bool explain);
 
 // ---- its sections ----
 
@@ -22,6 +22,8 @@ std::vector<Table> comparison_tables(const ReportInput& report, const std::strin
 Section reliability_section(const ReportInput& report);
 Section quality_section(const ReportInput& report);
 Section reproduce_section(const ReportInput& report);
+/// How each verdict came about, and what is in no figure.
+std::vector<Section> explain_sections(const ReportInput& report);
 
 // ---- shared by them ----
 

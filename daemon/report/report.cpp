@@ -82,12 +82,12 @@ Result<ReportInput> gather(const store::Store& store, const std::string& evaluat
     return assemble(std::move(report));
 }
 
-std::string render_text(const ReportInput& report) {
-    return to_text(compose(report));
+std::string render_text(const ReportInput& report, bool explain) {
+    return to_text(compose(report, explain));
 }
 
-std::string render_markdown(const ReportInput& report) {
-    return to_markdown(compose(report));
+std::string render_markdown(const ReportInput& report, bool explain) {
+    return to_markdown(compose(report, explain));
 }
 
 }  // namespace kab::report

@@ -29,8 +29,9 @@ Result<ReportInput> gather(const store::Store& store, const std::string& evaluat
 /// The same from rows already read.
 Result<ReportInput> assemble(ReportInput rows);
 
-std::string render_text(const ReportInput& report);      ///< no line over 78 columns
-std::string render_markdown(const ReportInput& report);  ///< the same content
+/// No line over 78 columns. `explain`: how each verdict came about, too.
+std::string render_text(const ReportInput& report, bool explain = false);
+std::string render_markdown(const ReportInput& report, bool explain = false);  ///< the same content
 std::string render_json(const ReportInput& report);      ///< one object, see docs/report.md; ends with a newline
 std::string render_csv(const ReportInput& report);       ///< one row a sample that counts (RFC 4180, with a header)
 

@@ -73,6 +73,13 @@ class Evaluation(unittest.TestCase):
             self.assertTrue(rows)
             for value, reason in rows:
                 self.assertTrue((value is None) == bool(reason), (value, reason))
+        with self.subTest("the stored samples give the stored verdict, bit for bit"):
+            replay = self.kab.run("report", "last", "--recompute")
+            self.assertEqual(replay.returncode, 0, replay.stdout + replay.stderr)
+            self.assertIn("bit for bit as stored", replay.stdout)
+            explained = self.kab.run("report", "last", "--explain")
+            self.assertEqual(explained.returncode, 0, explained.stderr)
+            self.assertIn("counting the looks", explained.stdout)
         with self.subTest("plain sqlite3 reads the file, too"):
             with sqlite3.connect(f"file:{self.kab.state / 'kab.db'}?mode=ro", uri=True) as database:
                 self.assertEqual(database.execute("pragma integrity_check").fetchone()[0], "ok")

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <regex>
 #include <sstream>
 
 #include "daemon/report/document.h"
@@ -60,6 +61,13 @@ ReportInput gathered(const test::SampleOptions& options) {
     auto report = gather(*sample.store, test::sample_evaluation());
     EXPECT_TRUE(report) << report.error().text();
     return report ? std::move(*report) : ReportInput{};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::istringstream in(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
 }
 
 void expect_golden(const std::string& name, const std::string& text) {
@@ -134,6 +142,25 @@ INSTANTIATE_TEST_SUITE_P(Report, Golden, testing::ValuesIn(cases()), [](const au
 
 TEST(Report, MarkdownIsAsAgreed) {
     expect_golden("emulated.md", render_markdown(gathered({})));
+}
+
+TEST(Report, ExplainsEveryComparisonWhenAsked) {
+    const auto report = gathered({});
+    const auto text = render_text(report, true);
+    expect_golden("explained.txt", text);
+    for (const auto& line : lines_of(text)) EXPECT_LE(display_width(line), text_width) << line;
+    std::size_t explained = 0;
+    for (auto at = text.find("\nverdict "); at != std::string::npos; at = text.find("\nverdict ", at + 1)) ++explained;
+    EXPECT_EQ(explained, report.output.comparisons.size());
+    for (const auto* word : {"alpha spent", "degrees of freedom", "Hodges-Lehmann", "two one-sided tests",
+                             "block 3, try 1: interrupted", "no hardware counters"})
+        EXPECT_NE(text.find(word), std::string::npos) << word;
+}
+
+TEST_P(Golden, AnExplanationIsNoWiderAndHasNoOddNumbers) {
+    const auto text = render_text(gathered(GetParam().options), true);
+    for (const auto& line : lines_of(text)) EXPECT_LE(display_width(line), text_width) << line;
+    EXPECT_FALSE(std::regex_search(text, std::regex("\\b(nan|inf)\\b"))) << text;
 }
 
 TEST(Report, ShowsEveryRowOfThePublishedTable) {
