@@ -67,6 +67,15 @@ std::array<std::string, 2> names_of(const File& a, const File& b) {
     return {a.name, a.name + " (again)"};
 }
 
+/// A column without a name beside one with a name: the same metric.
+void name_alike(Results& a, Results& b) {
+    if (a.metrics.size() != 1 || b.metrics.size() != 1) return;
+    auto &one = a.metrics.front(), &other = b.metrics.front();
+    const auto nameless = [](const Metric& metric) { return metric.workload.empty() && metric.name == "value"; };
+    if (nameless(one) && other.workload.empty()) one.name = other.name;
+    if (nameless(other) && one.workload.empty()) other.name = one.name;
+}
+
 struct TimeUnit {
     const char* name;
     double ns;
@@ -170,6 +179,7 @@ Result<Merged> merge(std::vector<File> files, const std::string& baseline) {
                 return usage(file.name, "the file has {} arms ({}): give it alone, or a file for each",
                              file.results.arms.size(), joined(file.results.arms));
         }
+    name_alike(files[0].results, files[1].results);
     const auto names = names_of(files[0], files[1]);
     Merged merged;
     merged.arms.assign(names.begin(), names.end());

@@ -131,6 +131,13 @@ TEST(Prepare, names_metrics_that_one_side_has_alone) {
               "metric 'y' has values on one side only");
 }
 
+TEST(Prepare, takes_a_column_without_a_name_for_the_one_metric_of_the_other_file) {
+    const auto ready = prepared({file("a", "1\n2\n"), file("b", "latency\n3\n4\n")});
+    ASSERT_EQ(ready.input.series.size(), 1U);
+    EXPECT_EQ(ready.input.series[0].metric, "latency");
+    EXPECT_EQ(ready.input.observations.size(), 4U);
+}
+
 TEST(Prepare, compares_as_a_difference_where_there_are_zeros) {
     const std::string zeros = "misses\n0\n1\n0\n2\n", more = "misses\n5\n6\n7\n6\n";
     const auto ready = prepared({file("a", zeros), file("b", more)});
