@@ -14,8 +14,8 @@ struct SpecFile {
     Experiment experiment;   ///< resolved: paths are absolute
 };
 
-/// Reads, parses, resolves, and looks into the files it names (file_check.h). On errors prints all of them on stderr, one a line as "file:line:col: message",
-/// and gives nothing.
+/// Reads, parses, resolves, and looks into the files it names (file_check.h). On errors prints all of them on stderr,
+/// one a line as "file:line:col: message", and gives nothing.
 std::optional<SpecFile> load_spec(const Paths& paths, const std::string& file);
 
 /// A file whose content goes to the daemon.
