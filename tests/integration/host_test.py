@@ -185,6 +185,10 @@ exec qemu-system-x86_64 "$@"
             self.assertIn("APIC timer disabled", finished["detail"])
             asked, _ = host.boot(self.kernel(trouble, guest.HANG), attempt="A3", boot_limit_ns=2 * SECOND, command_line="tsc=unstable")
             self.assertEqual((asked["outcome"], asked.get("false_starts", 0)), ("boot-failure", 0))
+            panic = guest.console("[    0.4] ..MP-BIOS bug: 8254 timer not connected to IO-APIC\n"
+                                  "[    0.4] Kernel panic - not syncing: IO-APIC + timer doesn't work!\n")
+            dead, _ = host.boot(self.kernel(panic, guest.RESET), attempt="A5")
+            self.assertEqual((dead["outcome"], dead["false_starts"]), ("kernel-crash", 8), "a kernel that never works is at fault")
             fatal = guest.console("[    0.4] Kernel panic - not syncing: x\n[    0.4] APIC timer disabled due to verification failure\n")
             crashed, _ = host.boot(self.kernel(fatal, guest.RESET), attempt="A4")
             self.assertEqual((crashed["outcome"], crashed.get("false_starts", 0)), ("kernel-crash", 0))

@@ -134,6 +134,7 @@ constexpr Pattern patterns[] = {
     {boot, "Initramfs unpacking failed:"},
 
     {timer, "APIC timer disabled due to verification failure"},
+    {timer, "MP-BIOS bug: 8254 timer not connected to IO-APIC"},
     {timer, "Could not switch to high resolution mode"},
     {timer, "Marking TSC unstable"},
     {timer, "Marking clocksource 'tsc", Where::anywhere, "unstable"},

@@ -65,7 +65,9 @@ void Boot::receive_control(const std::string& event, const Json& data) {
 
 /// The guest's timers do not work, for which the host is to blame: QEMU is started anew, if that may help.
 bool Boot::start_falsely() {
-    const bool may_help = prepared_->plan.accel == "tcg" && prepared_->plan.timers && !scanner_.fatal();
+    // With a timer that never ticks in time the kernel gives up altogether; any other fault is its own.
+    const bool own_fault = scanner_.fatal() && scanner_.fatal_line().find("timer doesn't work") == std::string::npos;
+    const bool may_help = prepared_->plan.accel == "tcg" && prepared_->plan.timers && !own_fault;
     if (!may_help || phase_ != Phase::starting || false_start_ || false_starts_ >= most_false_starts) return false;
     if (!emulator_ || emulator_gone_) return false;
     false_start_ = true;
@@ -76,6 +78,7 @@ bool Boot::start_falsely() {
 
 void Boot::receive_console(std::string_view bytes) {
     scanner_.push(bytes);
+    if (false_start_) return;
     if (!scanner_.timer_line().empty() && start_falsely()) return;
     if (scanner_.fatal() && facts_.console_fault.empty()) {
         facts_.console_fault = scanner_.fatal_line();
@@ -230,6 +233,8 @@ void Boot::end(Nanoseconds patience) {
 /// (monitor_cleanup), so none is sent any more, and the exit is not taken for granted.
 void Boot::emulator_says_bye(const std::string& reason) {
     facts_.shutdown_reason = reason.empty() ? "unknown" : reason;
+    // What the guest wrote last decides what its end means.
+    if (auto drained = console_->drain(); !drained) facts_.host_failure = drained.error().text();
     if (!false_start_) end(patience_with_exit);
 }
 
