@@ -7,6 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include "agent/guest/futex.h"
 
 namespace kab::guest {
@@ -64,7 +67,9 @@ TEST(ProcReadFailure, NamesTheCallTheTaskAndTheCause) {
 
 /// What is wrong with a run that may not fork; empty when it is refused as it should be. Not as root, who may.
 std::string run_without_forks() {
-    if (::getuid() == 0 && ::setuid(65534) != 0) return "setuid";
+    // EAGAIN: the kernel is short of something for a moment.
+    while (::getuid() == 0 && ::setuid(65534) != 0)
+        if (errno != EAGAIN) return std::string("setuid: ") + std::strerror(errno);
     const auto workload = make_proc_read();
     if (!workload->prepare(context(3))) return "prepare";
     const rlimit none{0, 0};
