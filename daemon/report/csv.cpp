@@ -1,3 +1,4 @@
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -55,6 +56,7 @@ std::string render_csv(const ReportInput& report) {
     const auto parameters = parameters_of_points(report);
     const std::string lead = report.tree.evaluation.uid + "," + quoted(report.tree.evaluation.experiment);
     for (const auto& s : report.samples) {
+        const bool odd = s.value && !std::isfinite(*s.value);
         const auto found = boots.find({s.block, s.arm});
         const BootColumns boot = found == boots.end() ? BootColumns{} : found->second;
         const auto point = parameters.find({s.workload, s.point});
@@ -63,8 +65,8 @@ std::string render_csv(const ReportInput& report) {
                            quoted(s.workload), quoted(s.point), point == parameters.end() ? "" : point->second);
         out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", s.seq, s.iteration, s.warmup ? 1 : 0,
                            s.counted ? "counted" : "timed", quoted(s.metric), quoted(s.unit), s.better, s.scale,
-                           s.value ? fmt::format("{}", *s.value) : "", quoted(s.reason), number(s.enabled_ns),
-                           number(s.running_ns));
+                           s.value && !odd ? fmt::format("{}", *s.value) : "",
+                           odd ? "not a finite number" : quoted(s.reason), number(s.enabled_ns), number(s.running_ns));
     }
     return out;
 }

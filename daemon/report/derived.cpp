@@ -20,7 +20,7 @@ Derived::Derived(const ReportInput& report) {
     const int look = report.input.look;
     const auto& looks = report.input.design.looks;
     for (const auto& sample : report.samples) {
-        if (!sample.counted || sample.warmup || !sample.value) continue;
+        if (!sample.counted || sample.warmup || !sample.value || !std::isfinite(*sample.value)) continue;
         if (look >= 0 && sample.block > looks[static_cast<std::size_t>(look)]) continue;
         values_[{sample.workload, sample.point, sample.arm, sample.metric}][{sample.block, sample.iteration}] =
             *sample.value;
@@ -53,8 +53,9 @@ std::optional<DerivedValue> Derived::value(const DerivedLine& line, const std::s
     result.mean /= static_cast<double>(boots.size());
     double squares = 0;
     for (const auto& [block, boot] : boots) squares += std::pow(boot.first / boot.second - result.mean, 2);
-    if (boots.size() > 1 && result.mean > 0)
-        result.relative_sd = std::sqrt(squares / static_cast<double>(boots.size() - 1)) / result.mean;
+    const double relative = std::sqrt(squares / static_cast<double>(boots.size() - 1)) / result.mean;
+    if (boots.size() > 1 && result.mean > 0 && std::isfinite(relative)) result.relative_sd = relative;
+    if (!std::isfinite(result.mean)) return std::nullopt;  // values too far apart for a quotient
     return result;
 }
 

@@ -55,9 +55,10 @@ std::string rank_row(const ReportInput& report, const stats::Comparison& c) {
     if (!c.p_rank) return "";
     std::string text = fmt::format("exact signed-rank p {}", p_value(*c.p_rank));
     if (c.rank_estimate)
-        text += fmt::format("; Hodges-Lehmann {} ({:.4g}% interval {})",
+        text += fmt::format("; Hodges-Lehmann {} ({:.4g}% interval {}, {})",
                             effect(c.rank_estimate->value, series_of(report, c)), 100 * c.rank_estimate->level,
-                            interval(*c.rank_estimate, series_of(report, c)));
+                            interval(*c.rank_estimate, series_of(report, c)),
+                            unbroken(fmt::format("n = {} block{}", c.n, c.n == 1 ? "" : "s")));
     return text + (c.fragile ? ": it disagrees with t, so this is fragile" : ": it does not disagree with t");
 }
 

@@ -9,6 +9,8 @@ namespace kab::stats {
 std::string percent(double share) {
     const double value = 100 * share, size = std::abs(value);
     if (size == 0) return "0%";
+    if (!std::isfinite(value))
+        return share > 0 ? "over +1e308%" : "under -1e308%";  // of a bound that is barely a number
     if (size >= 1e6) return fmt::format("{:+.3g}%", value);
     if (size >= 10) return fmt::format("{:+.1f}%", value);
     if (size >= 0.1) return fmt::format("{:+.2f}%", value);
