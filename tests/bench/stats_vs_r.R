@@ -1,8 +1,10 @@
 # What kab's analysis computes, in R: the measured counterpart of stats_vs_r.cpp. Called by stats_vs_r.py.
-# usage: Rscript --vanilla stats_vs_r.R DATA OUT
+# usage: Rscript --vanilla stats_vs_r.R DATA OUT matrices|calls
 #
-# Every step works on all comparisons at once, as matrices (blocks x comparisons). Only base R and stats. It leaves out
-# what kab adds in words: verdicts, sentences, warnings, the search for the look at which a verdict fell.
+# matrices: every step works on all comparisons at once, as matrices (blocks x comparisons).
+# calls: t.test, wilcox.test and aov, called for each comparison or series; the rest is as above.
+# Only base R and stats. It leaves out what kab adds in words: verdicts, sentences, warnings, the search for the look at
+# which a verdict fell.
 
 looks <- c(6, 10, 16, 24, 32)
 alpha <- 0.05
@@ -96,15 +98,85 @@ detectable <- function(n, nominal) {
 
 # ---- the analysis ----
 
+# The tests of all columns by R's own functions.
+call_tests <- function(diffs, nominal) {
+  one <- function(j) {
+    d <- diffs[, j]
+    t <- t.test(d, conf.level = 1 - 2 * nominal[j])
+    low <- t.test(d, mu = -margin, alternative = "greater")$p.value
+    high <- t.test(d, mu = margin, alternative = "less")$p.value
+    w <- wilcox.test(d, exact = TRUE, conf.int = TRUE, conf.level = 1 - 2 * nominal[j])
+    c(t$estimate, t$conf.int, sd(d), t$statistic, t$p.value, max(low, high), w$p.value, w$estimate, w$conf.int)
+  }
+  m <- vapply(seq_len(ncol(diffs)), one, numeric(11))
+  list(mean = m[1, ], low = m[2, ], high = m[3, ], sd = m[4, ], t = m[5, ], p = m[6, ], p_equivalence = m[7, ],
+       p_rank = m[8, ], shift = m[9, ], rank_low = m[10, ], rank_high = m[11, ])
+}
+
+# Mean squares of all series by aov: a row each for blocks, boots and iterations.
+call_aov <- function(y) {
+  d <- dim(y)
+  index <- factor(rep(seq_len(d[1]), d[3] * d[4]))
+  arm <- factor(rep(rep(seq_len(d[3]), each = d[1]), d[4]))
+  block <- factor(rep(seq_len(d[4]), each = d[1] * d[3]))
+  vapply(seq_len(d[2]), function(s) {
+    value <- as.vector(y[, s, , ])
+    strata <- summary(aov(value ~ arm + index + Error(block / arm)))
+    square <- function(stratum) tail(strata[[stratum]][[1]][["Mean Sq"]], 1)
+    c(square("Error: block") / d[1], square("Error: block:arm") / d[1], square("Error: Within"))
+  }, numeric(3))
+}
+
 by_column <- function(m) matrix(m[order(col(m), m, method = "radix")], nrow(m))
 
-analyse <- function(data) {
+# Student's t with its interval, two one-sided tests, exact signed-rank, Hodges-Lehmann with its interval.
+matrix_tests <- function(diffs, nominal, k) {
+  n <- nrow(diffs)
+  df <- n - 1
+  mean_d <- colMeans(diffs)
+  sd_d <- sqrt(colSums((diffs - rep(mean_d, each = n))^2) / df)
+  se <- sd_d / sqrt(n)
+  t_value <- mean_d / se
+  half <- qt(nominal, df, lower.tail = FALSE) * se
+  above <- pt((mean_d + margin) / se, df, lower.tail = FALSE)
+  below <- pt((margin - mean_d) / se, df, lower.tail = FALSE)
+
+  size <- abs(diffs)
+  order_of <- order(col(size), size, method = "radix")
+  ranks <- array(0, dim(diffs))
+  ranks[order_of] <- rep(seq_len(n), ncol(diffs))
+  stopifnot(all(diff(size[order_of])[-n * seq_len(ncol(diffs))] > 0))  # psignrank knows no ties
+  w <- colSums(ranks * (diffs > 0))
+  pair <- which(upper.tri(diag(n), diag = TRUE), arr.ind = TRUE)
+  walsh <- by_column((diffs[pair[, 1], ] + diffs[pair[, 2], ]) / 2)
+  all <- nrow(walsh)
+  column <- seq_len(ncol(walsh))
+  list(mean = mean_d, low = mean_d - half, high = mean_d + half, sd = sd_d, t = t_value, p = 2 * pt(-abs(t_value), df),
+       p_equivalence = pmax(above, below),
+       p_rank = pmin(1, 2 * pmin(psignrank(w, n), psignrank(w - 1, n, lower.tail = FALSE))),
+       shift = (walsh[(all + 1) %/% 2, ] + walsh[all %/% 2 + 1, ]) / 2,
+       rank_low = walsh[cbind(k, column)], rank_high = walsh[cbind(all + 1 - k, column)])
+}
+
+# Mean squares of all series: a row each for blocks, boots and iterations.
+matrix_aov <- function(y, off, score) {
+  d <- dim(y)
+  index_mean <- rowMeans(off, dims = 2)  # iterations x series
+  within <- rowSums(colSums(off^2)) - d[3] * d[4] * colSums(index_mean^2)
+  grand <- rowMeans(score)
+  arm_mean <- rowMeans(score, dims = 2)
+  block_mean <- colMeans(aperm(score, c(2, 1, 3)))  # series x blocks
+  rests <- score - as.vector(arm_mean) - as.vector(block_mean[, rep(seq_len(d[4]), each = d[3])]) + grand
+  rbind(d[3] * rowSums((block_mean - grand)^2) / (d[4] - 1), rowSums(rests^2) / ((d[3] - 1) * (d[4] - 1)),
+        within / ((d[1] - 1) * (d[3] * d[4] - 1)))
+}
+
+analyse <- function(data, calls) {
   d <- data$size
   arms <- d[["arms"]]; blocks <- d[["blocks"]]; iterations <- d[["iterations"]]
   points <- d[["points"]]; metrics <- d[["metrics"]]; series <- points * metrics
   treated <- seq_len(arms - 1)
   n <- blocks
-  df <- n - 1
 
   # iterations x series x arms x blocks, on the log scale
   y <- array(log(data$values), c(iterations, series, arms, blocks))
@@ -123,37 +195,18 @@ analyse <- function(data) {
   control <- arm == arms - 1
   primary <- which == -1 & metric == 0
 
-  # Student's t with the intervals of the last look, two one-sided tests
-  mean_d <- colMeans(diffs)
-  sd_d <- sqrt(colSums((diffs - rep(mean_d, each = n))^2) / df)
-  se <- sd_d / sqrt(n)
-  t_value <- mean_d / se
-  p <- 2 * pt(-abs(t_value), df)
+  # what the last look may spend
   rule <- gauss_legendre(96)
   t <- looks / max(looks)
   level <- ifelse(!primary, alpha, ifelse(control, control_alpha, alpha / sum(primary & !control)))
   levels <- unique(level)
   at <- match(level, levels)
-  nominal <- nominal_p(levels / 2, t, rule)[at]
-  half <- qt(nominal, df, lower.tail = FALSE) * se
-  p_equivalence <- pmax(pt((mean_d + margin) / se, df, lower.tail = FALSE), pt((margin - mean_d) / se, df, lower.tail = FALSE))
-  equivalence_half <- qt(nominal_p(pmin(levels, 0.5), t, rule)[at], df, lower.tail = FALSE) * se
-  found <- vapply(nominal_p(levels / 2, t, rule), function(q) detectable(n, q), 0)[at]
-
-  # exact signed-rank, Hodges-Lehmann with its interval
-  size <- abs(diffs)
-  order_of <- order(col(size), size, method = "radix")
-  ranks <- array(0, dim(diffs))
-  ranks[order_of] <- rep(seq_len(n), ncol(diffs))
-  stopifnot(all(diff(size[order_of])[-n * seq_len(ncol(diffs))] > 0))  # psignrank knows no ties
-  w <- colSums(ranks * (diffs > 0))
-  p_rank <- pmin(1, 2 * pmin(psignrank(w, n), psignrank(w - 1, n, lower.tail = FALSE)))
-  pair <- which(upper.tri(diag(n), diag = TRUE), arr.ind = TRUE)
-  walsh <- by_column((diffs[pair[, 1], ] + diffs[pair[, 2], ]) / 2)
-  all <- nrow(walsh)
+  at_level <- nominal_p(levels / 2, t, rule)
+  nominal <- at_level[at]
+  found <- vapply(at_level, function(q) detectable(n, q), 0)[at]
   k <- pmax(1, qsignrank(nominal, n))
-  column <- seq_len(ncol(walsh))
-  shift <- (walsh[(all + 1) %/% 2, ] + walsh[all %/% 2 + 1, ]) / 2
+  test <- if (calls) call_tests(diffs, nominal) else matrix_tests(diffs, nominal, k)
+  p <- test$p
 
   # many tests
   p_sequential <- repeated_p(p, t, rule)
@@ -165,15 +218,7 @@ analyse <- function(data) {
 
   # variance components by mean squares; index means removed
   off <- y - rep(score, each = iterations)
-  index_mean <- rowMeans(off, dims = 2)  # iterations x series
-  of_iteration <- rowSums(colSums(off^2)) - arms * blocks * colSums(index_mean^2)
-  of_iteration <- of_iteration / ((iterations - 1) * arms * blocks - (iterations - 1))
-  grand <- rowMeans(score)
-  arm_mean <- rowMeans(score, dims = 2)
-  block_mean <- colMeans(aperm(score, c(2, 1, 3)))  # series x blocks
-  ms_block <- arms * rowSums((block_mean - grand)^2) / (blocks - 1)
-  rests <- score - as.vector(arm_mean) - as.vector(block_mean[, rep(seq_len(blocks), each = arms)]) + grand
-  ms_rest <- rowSums(rests^2) / ((arms - 1) * (blocks - 1))
+  squares <- if (calls) call_aov(y) else matrix_aov(y, off, score)
   index <- seq_len(iterations) - (iterations + 1) / 2
   slope <- colSums(off * index) / sum(index^2)
   of_block <- colMeans(aperm(slope, c(2, 1, 3)))
@@ -195,12 +240,11 @@ analyse <- function(data) {
   }, 0)
 
   list(
-    comparison = cbind(arm, metric, which, n, exp(mean_d), exp(mean_d - half), exp(mean_d + half), sd_d, t_value, df, p,
-                       p_sequential, p_adjusted, p_rank, exp(shift), exp(walsh[cbind(k, column)]),
-                       exp(walsh[cbind(all + 1 - k, column)]), 1 - 2 * psignrank(k - 1, n), p_equivalence,
-                       expm1(found * sd_d)),
-    component = cbind(seq_len(series) - 1, pmax(0, (ms_block - ms_rest) / arms),
-                      pmax(0, ms_rest - of_iteration / iterations), of_iteration, trend),
+    comparison = cbind(arm, metric, which, n, exp(test$mean), exp(test$low), exp(test$high), test$sd, test$t, n - 1, p,
+                       p_sequential, p_adjusted, test$p_rank, exp(test$shift), exp(test$rank_low), exp(test$rank_high),
+                       1 - 2 * psignrank(k - 1, n), test$p_equivalence, expm1(found * test$sd)),
+    component = cbind(seq_len(series) - 1, pmax(0, (squares[1, ] - squares[2, ]) / arms),
+                      pmax(0, squares[2, ] - squares[3, ] / iterations), squares[3, ], trend),
     summary = cbind(rep(seq_len(arms) - 1, each = series), rep(seq_len(series) - 1, arms), as.vector(boot_mean),
                     as.vector(boot_sd / boot_mean), least, most),
     failure = cbind(treated, fisher))
@@ -217,8 +261,9 @@ data <- list(size = size, failed = readBin(file, "double", size[["arms"]]),
 close(file)
 
 # Twice: the first time R compiles its functions on the way.
-first <- system.time(result <- analyse(data))
-again <- system.time(analyse(data))
+calls <- arguments[3] == "calls"
+first <- system.time(result <- analyse(data, calls))
+again <- system.time(analyse(data, calls))
 
 lines <- unlist(lapply(names(result), function(name) {
   m <- result[[name]]

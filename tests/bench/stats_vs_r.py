@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The analysis beside R on the same data, by turns in one run.
 
-Makes one data set (4 arms x 20 points x 6 metrics x 32 blocks x 5 iterations), has kab's analysis and a vectorised R
-script (stats_vs_r.R) compute it five times each, checks that both give the same figures, and prints the times. Then the
-time of a million samples and of the exact tied Mann-Whitney test.
+Makes one data set (4 arms x 20 points x 6 metrics x 32 blocks x 5 iterations), has kab's analysis and R compute it
+five times each, checks that both give the same figures, and prints the times. R does it in two ways (stats_vs_r.R):
+all comparisons at once as matrices, and by t.test, wilcox.test and aov for each. Then the time of a million samples and
+of the exact tied Mann-Whitney test.
 
   cmake --build build/dev --target stats_vs_r
   tests/bench/stats_vs_r.py
@@ -111,33 +112,37 @@ def find(options):
     return program
 
 
-def print_comparison(ours, theirs, what):
-    a, b = statistics.median(ours), statistics.median(theirs)
-    print(f"{what:37} kab {1e3 * a:9.2f} ms   R {1e3 * b:9.2f} ms   ratio {b / a:7.1f}")
+def print_times(what, times):
+    medians = [1e3 * statistics.median(one) for one in times]
+    print(f"{what:37} {medians[0]:10.2f} " + " ".join(f"{m:10.2f} {m / medians[0]:7.1f}" for m in medians[1:]))
 
 
 def compare(program, options):
     kinds = ("the analysis alone", "the same again in the process", "whole process, start and files")
-    times = {(kind, clock): ([], []) for kind in kinds for clock in ("wall", "CPU")}
+    times = {(kind, clock): ([], [], []) for kind in kinds for clock in ("wall", "CPU")}
     with tempfile.TemporaryDirectory(prefix="kab-bench-") as name:
         folder = pathlib.Path(name)
         data = folder / "data"
         with open(data, "wb") as out:
             make_data(options.seed).tofile(out)
-        script = pathlib.Path(__file__).with_suffix(".R")
-        commands = ([program, data, folder / "kab"], ["Rscript", "--vanilla", script, data, folder / "r"])
-        results = [None, None]
+        script = ["Rscript", "--vanilla", pathlib.Path(__file__).with_suffix(".R"), data]
+        outs = [folder / "kab", folder / "matrices", folder / "calls"]
+        commands = ([program, data, outs[0]], [*script, outs[1], "matrices"], [*script, outs[2], "calls"])
+        results = [None, None, None]
         for _ in range(options.runs):
             for which, command in enumerate(commands):
                 process = run(command)
-                results[which], inside = read(command[-1])
+                results[which], inside = read(outs[which])
                 for key, seconds in zip(times, (*inside, *process), strict=True):
                     times[key][which].append(seconds)
     print(f"{ARMS} arms x {POINTS} points x {METRICS} metrics x {BLOCKS} blocks x {ITERATIONS} iterations, "
-          f"seed {options.seed}; medians of {options.runs} runs each, by turns")
-    for (kind, clock), (ours, theirs) in times.items():
-        print_comparison(ours, theirs, f"{kind}, {clock}")
-    return differences(*results)
+          f"seed {options.seed}\nmedians of {options.runs} runs each, by turns; ms, and as multiples of kab's")
+    print(f"{'':37} {'kab':>10} {'R matrices':>10} {'':7} {'R calls':>10}")
+    for (kind, clock), of_programs in times.items():
+        print_times(f"{kind}, {clock}", of_programs)
+    lines, largest = differences(results[0], results[1])
+    more, larger = differences(results[0], results[2])
+    return lines + more, {key: max(largest[key], larger[key]) for key in largest}
 
 
 def others(program):
