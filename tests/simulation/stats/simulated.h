@@ -137,7 +137,7 @@ inline void check_promises(int evaluations, double deviations) {
         const Scenario scenario{"effect = margin", 1, std::log1p(0.02), 0.02, sd * 0.02 / std::sqrt(2.0), 0, normal};
         const Tally tally = simulate(scenario, evaluations);
         print(scenario, tally);
-        EXPECT_LE(tally.share(tally.equivalent), with_room(0.05, evaluations, 3)) << sd;
+        EXPECT_LE(tally.share(tally.equivalent), with_room(0.05, evaluations, deviations)) << sd;
     }
     const Scenario one{"effect = 1 sd(d)", 1, sd_of_difference, 0, 0.01, 0, normal};
     const Tally of_one = simulate(one, evaluations);
