@@ -1,18 +1,22 @@
 #include "protocol/messages.h"
 
-#include <concepts>
-#include <limits>
-
-#include "common/json.h"
+#include "protocol/archive.h"
 
 namespace kab::msg {
-namespace {
 
-template <class M, class T>
-concept Is = std::same_as<std::remove_const_t<M>, T>;
+using archive::Is;
 
-// ---- one list of fields per message, used to write and to read ----
-// a(name, field): required. a.maybe(name, field): left out when it has its default (zero, empty).
+static const char* archive_text(Outcome outcome) {
+    return to_string(outcome);
+}
+static archive::Problem archive_parse(const std::string& text, Outcome& out) {
+    const auto outcome = parse_outcome(text);
+    if (!outcome) return ": " + outcome.error().message;
+    out = *outcome;
+    return {};
+}
+
+// ---- one list of fields per message (protocol/archive.h) ----
 // A field added in a later minor version must be a `maybe`: older peers do not send it.
 
 template <class A, Is<Hello> M>
@@ -172,182 +176,13 @@ void fields(A& a, M& m) {
     a.maybe("console", m.console);
 }
 
+namespace {
+
 // In the order of the variant.
 constexpr const char* type_names[] = {"hello",       "agent-plan",    "agent-hello",  "run-started",  "run-finished",
                                       "agent-error", "agent-done",    "boot-request", "cancel-boot",  "sample-ack",
                                       "shutdown",    "boot-progress", "boot-hello",   "boot-finished"};
 static_assert(std::size(type_names) == std::variant_size_v<Message>);
-
-// ---- writing ----
-
-class Writer {
-  public:
-    template <class T>
-    void operator()(const char* key, const T& value) {
-        out_[key] = json_of(value);
-    }
-    template <class T>
-    void maybe(const char* key, const T& value) {
-        if (value != T{}) out_[key] = json_of(value);
-    }
-    template <class T>
-    void maybe(const char* key, const std::vector<T>& value) {
-        if (!value.empty()) out_[key] = json_of(value);
-    }
-    Json take() { return std::move(out_); }
-
-  private:
-    template <class T>
-    static Json json_of(const T& value) {
-        if constexpr (std::is_same_v<T, Outcome>) {
-            return to_string(value);
-        } else if constexpr (requires(Writer w) { fields(w, value); }) {
-            Writer inner;
-            fields(inner, value);
-            return inner.take();
-        } else {
-            return value;
-        }
-    }
-    template <class T>
-    static Json json_of(const std::vector<T>& values) {
-        Json array = Json::array();
-        for (const T& value : values) array.push_back(json_of(value));
-        return array;
-    }
-    template <class T>
-    static Json json_of(const std::optional<T>& value) {
-        return value ? Json(*value) : Json();
-    }
-
-    Json out_ = Json::object();
-};
-
-// ---- reading ----
-// The library would turn 1.5 into 1 and true into 1: types are checked here. A `read` returns
-// what is wrong, with the path to it, or nothing.
-
-using Problem = std::string;
-
-Problem wrong(const char* expected, const Json& found) {
-    return fmt::format(": expected {}, found {}", expected, found.type_name());
-}
-
-Problem read(const Json& in, std::string& out) {
-    if (!in.is_string()) return wrong("a string", in);
-    out = in.get_ref<const std::string&>();
-    return {};
-}
-
-Problem read(const Json& in, bool& out) {
-    if (!in.is_boolean()) return wrong("true or false", in);
-    out = in.get<bool>();
-    return {};
-}
-
-Problem read(const Json& in, std::int64_t& out) {
-    if (!in.is_number_integer()) return wrong("an integer", in);
-    if (in.is_number_unsigned() &&
-        in.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-        return ": the integer is too large";
-    }
-    out = in.get<std::int64_t>();
-    return {};
-}
-
-Problem read(const Json& in, int& out) {
-    std::int64_t wide = 0;
-    if (Problem problem = read(in, wide); !problem.empty()) return problem;
-    if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max()) {
-        return ": the integer is too large";
-    }
-    out = static_cast<int>(wide);
-    return {};
-}
-
-Problem read(const Json& in, double& out) {
-    if (!in.is_number()) return wrong("a number", in);
-    out = in.get<double>();
-    return {};
-}
-
-Problem read(const Json& in, Outcome& out) {
-    std::string text;
-    if (Problem problem = read(in, text); !problem.empty()) return problem;
-    const auto outcome = parse_outcome(text);
-    if (!outcome) return ": " + outcome.error().message;
-    out = *outcome;
-    return {};
-}
-
-template <class T>
-Problem read(const Json& in, std::optional<T>& out) {
-    return read(in, out.emplace());
-}
-
-// Declared before they are used by each other: messages hold lists of messages.
-template <class T>
-Problem read(const Json& in, std::vector<T>& out);
-template <class T>
-Problem read(const Json& in, std::map<std::string, T>& out);
-template <class T>
-requires std::is_class_v<T> Problem read(const Json& in, T& out);
-
-class Reader {
-  public:
-    explicit Reader(const Json& in) : in_(in) {}
-    template <class T>
-    void operator()(const char* key, T& value) {
-        get(key, value, true);
-    }
-    template <class T>
-    void maybe(const char* key, T& value) {
-        get(key, value, false);
-    }
-    const Problem& problem() const { return problem_; }
-
-  private:
-    template <class T>
-    void get(const char* key, T& value, bool required) {
-        if (!problem_.empty()) return;
-        const auto found = in_.find(key);
-        if (found == in_.end() || found->is_null()) {
-            if (required) problem_ = fmt::format(".{}: is missing", key);
-            return;
-        }
-        if (Problem problem = read(*found, value); !problem.empty()) problem_ = fmt::format(".{}{}", key, problem);
-    }
-
-    const Json& in_;
-    Problem problem_;
-};
-
-template <class T>
-Problem read(const Json& in, std::vector<T>& out) {
-    if (!in.is_array()) return wrong("a list", in);
-    out.resize(in.size());
-    for (std::size_t i = 0; i < in.size(); ++i) {
-        if (Problem problem = read(in[i], out[i]); !problem.empty()) return fmt::format("[{}]{}", i, problem);
-    }
-    return {};
-}
-
-template <class T>
-Problem read(const Json& in, std::map<std::string, T>& out) {
-    if (!in.is_object()) return wrong("an object", in);
-    for (const auto& [key, value] : in.items()) {
-        if (Problem problem = read(value, out[key]); !problem.empty()) return fmt::format("['{}']{}", key, problem);
-    }
-    return {};
-}
-
-template <class T>
-requires std::is_class_v<T> Problem read(const Json& in, T& out) {
-    if (!in.is_object()) return wrong("an object", in);
-    Reader reader(in);
-    fields(reader, out);
-    return reader.problem();
-}
 
 template <std::size_t I = 0>
 Result<Message> decode_as(const std::string& type, const Json& json) {
@@ -356,7 +191,7 @@ Result<Message> decode_as(const std::string& type, const Json& json) {
     } else {
         if (type != type_names[I]) return decode_as<I + 1>(type, json);
         std::variant_alternative_t<I, Message> message;
-        if (Problem problem = read(json, message); !problem.empty()) {
+        if (const auto problem = archive::read(json, message); !problem.empty()) {
             return fail(Fault::protocol, "{}{}", type, problem);
         }
         return Message(std::move(message));
@@ -390,13 +225,7 @@ Result<Outcome> parse_outcome(const std::string& text) {
 }
 
 std::string encode(const Message& message) {
-    Json json = std::visit(
-        [](const auto& m) {
-            Writer writer;
-            fields(writer, m);
-            return writer.take();
-        },
-        message);
+    Json json = std::visit([](const auto& m) { return archive::write<archive::Defaults::left_out>(m); }, message);
     json["type"] = type_names[message.index()];
     return dump_json(json);
 }

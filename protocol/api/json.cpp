@@ -1,16 +1,14 @@
 #include "protocol/api/json.h"
 
 #include <array>
-#include <concepts>
+
+#include "protocol/archive.h"
 
 namespace kab::api {
-namespace {
 
-template <class M, class T>
-concept Is = std::same_as<std::remove_const_t<M>, T>;
+using archive::Is;
 
-// One list of fields per type, used to write and to read. a(name, field): required.
-// a.maybe(name, field): written always (except an absent optional), may be missing when read.
+// One list of fields per type (protocol/archive.h); all are written, but for absent optionals.
 
 template <class A, Is<Version> M>
 void fields(A& a, M& m) {
@@ -158,101 +156,11 @@ void fields(A& a, M& m) {
     a.maybe("last_seen_at", m.last_seen_at);
 }
 
-template <class T>
-concept Plain = std::is_arithmetic_v<T> || std::same_as<T, std::string> || std::same_as<T, Json>;
-
-template <class T>
-Json write(const T& value);
-
-struct Output {
-    Json json = Json::object();
-
-    template <class T>
-    void operator()(const char* name, const T& value) {
-        json[name] = write(value);
-    }
-    template <class T>
-    void maybe(const char* name, const T& value) {
-        json[name] = write(value);
-    }
-    template <class T>
-    void maybe(const char* name, const std::optional<T>& value) {
-        if (value) json[name] = write(*value);
-    }
-};
-
-template <Plain T>
-Json write_value(const T& value) {
-    return value;
-}
-template <class T>
-Json write_value(const std::vector<T>& values) {
-    Json array = Json::array();
-    for (const auto& value : values) array.push_back(write(value));
-    return array;
-}
-template <class T>
-requires(!Plain<T>) Json write_value(const T& value) {
-    Output output;
-    fields(output, value);
-    return std::move(output.json);
-}
+namespace {
 
 template <class T>
 Json write(const T& value) {
-    return write_value(value);
-}
-
-// Throws Json::exception, or Missing; from_json() turns both into an Error.
-struct Missing {
-    std::string name;
-};
-
-template <class T>
-void read(const Json& json, T& value);
-
-struct Reader {
-    const Json& json;
-
-    template <class T>
-    void operator()(const char* name, T& value) {
-        const auto found = json.find(name);
-        if (found == json.end()) throw Missing{name};
-        read(*found, value);
-    }
-    template <class T>
-    void maybe(const char* name, T& value) {
-        const auto found = json.find(name);
-        if (found != json.end() && !found->is_null()) read(*found, value);
-    }
-    template <class T>
-    void maybe(const char* name, std::optional<T>& value) {
-        const auto found = json.find(name);
-        if (found != json.end() && !found->is_null()) read(*found, value.emplace());
-    }
-};
-
-template <Plain T>
-void read_value(const Json& json, T& value) {
-    // nlohmann converts 1.5 to 1 and true to 1: a field of another type is an error here.
-    if constexpr (std::integral<T> && !std::same_as<T, bool>)
-        if (!json.is_number_integer()) json.get_ref<const Json::number_integer_t&>();
-    value = json.get<T>();
-}
-template <class T>
-void read_value(const Json& json, std::vector<T>& values) {
-    for (const auto& element : json.get_ref<const Json::array_t&>()) read(element, values.emplace_back());
-}
-template <class T>
-requires(!Plain<T>) void read_value(const Json& json, T& value) {
-    json.get_ref<const Json::object_t&>();  // throws if it is none
-    Reader reader{json};
-    fields(reader, value);
-}
-
-template <class T>
-void read(const Json& json, T& value) {
-    read_value(json, value);
+    return archive::write<archive::Defaults::written>(value);
 }
 
 constexpr std::array all_faults{Fault::usage,     Fault::spec,    Fault::not_found, Fault::conflict,
@@ -295,15 +203,10 @@ Json to_json(const Progress& value) {
 
 template <class T>
 Result<T> from_json(const Json& json) {
-    try {
-        T value;
-        read(json, value);
-        return value;
-    } catch (const Missing& missing) {
-        return fail(Fault::protocol, "missing '{}'", missing.name);
-    } catch (const Json::exception& e) {
-        return fail(Fault::protocol, "unexpected JSON: {}", e.what());
-    }
+    T value;
+    if (const auto problem = archive::read(json, value); !problem.empty())
+        return fail(Fault::protocol, "unexpected JSON{}", problem);
+    return value;
 }
 template Result<Version> from_json(const Json&);
 template Result<Submit> from_json(const Json&);

@@ -14,7 +14,7 @@ MAY_INCLUDE = {
     "common/process": {"common"},
     "common/process/supervise": {"common"},
     "protocol": {"common"},
-    "protocol/api": {"common"},
+    "protocol/api": {"common", "protocol"},
     "daemon/spec": {"common", "protocol"},
     "daemon/stats": {"common"},
     "daemon/results": {"common", "daemon/stats"},

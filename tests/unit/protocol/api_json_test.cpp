@@ -13,8 +13,8 @@ Json parse(const std::string& text) {
 
 TEST(ApiJson, DetailSurvivesTheRoundTrip) {
     EvaluationDetail detail;
-    detail.evaluation = {
-        "U", "e", "q?", "running", "d", "", 2, 10, 11, std::nullopt, Progress{"U", "boot", "a", "running"}};
+    detail.evaluation = {"U", "e", "q?", "running", "d",          "",
+                         "",  2,   10,   11,        std::nullopt, Progress{"U", "boot", "a", "running"}};
     detail.arms = {{"a'\"\n", "b", "ready", "", true, "key", "6.1", "sig", 3, 1}};
     detail.blocks = {{4, 2, "excluded", "interrupted", 3, 2}};
     detail.failures = {{"B", 4, "a", "hang", "no hello", "x/console"}};
@@ -43,9 +43,9 @@ TEST(ApiJson, ReadersIgnoreWhatTheyDoNotKnow) {
 
 TEST(ApiJson, MissingAndWrongFieldsAreNamed) {
     for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
-             {R"({"api":1})", "missing 'version'"},
-             {R"({"version":1,"api":1})", "unexpected JSON"},
-             {R"({"version":"1","api":1.5})", "unexpected JSON"},
+             {R"({"api":1})", "unexpected JSON.version: is missing"},
+             {R"({"version":1,"api":1})", "unexpected JSON.version: expected a string, found number"},
+             {R"({"version":"1","api":1.5})", "unexpected JSON.api: expected an integer, found number"},
              {R"({"version":"1","api":true})", "unexpected JSON"},
              {R"([])", "unexpected JSON"},
              {R"("x")", "unexpected JSON"},
