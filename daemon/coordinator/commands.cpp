@@ -177,6 +177,21 @@ void Coordinator::arm_timer() {
 
 // ---- freezing and building ----
 
+Builder::Progress Coordinator::progress_of(const std::string& evaluation, const char* phase, const std::string& arm) {
+    return
+        [this, evaluation, phase, arm, alive = alive_](const std::string& step, std::int64_t at, std::int64_t total) {
+            if (!*alive) return;
+            ProgressEvent event;
+            event.evaluation = evaluation;
+            event.phase = phase;
+            event.arm = arm;
+            event.step = step;
+            event.done = at;
+            event.total = total;
+            report_progress(event);
+        };
+}
+
 void Coordinator::carry_out(const core::Freeze& command) {
     freeze_next(command.evaluation, {});
 }
@@ -189,18 +204,7 @@ void Coordinator::freeze_next(const std::string& uid, Freezing so_far) {
     const auto arm = so_far.kernels.size();
     if (arm == plan.experiment.arms.size()) return freeze_finished(uid, std::move(so_far));
     const auto& spec = plan.experiment.arms[arm];
-    ProgressEvent event;
-    event.evaluation = uid;
-    event.phase = "freeze";
-    event.arm = spec.name;
-    const auto progress = [this, event, alive = alive_](const std::string& step, std::int64_t at, std::int64_t total) {
-        if (!*alive) return;
-        auto now = event;
-        now.step = step;
-        now.done = at;
-        now.total = total;
-        report_progress(now);
-    };
+    const auto progress = progress_of(uid, "freeze", spec.name);
     parts_.builder->freeze(
         inputs_.request(uid, spec.kernel), plan.experiment.limits.build, progress,
         [this, uid, arm, so_far = std::move(so_far), alive = alive_](const Result<kernel::Frozen>& frozen) mutable {
@@ -244,18 +248,8 @@ void Coordinator::carry_out(const core::Build& command) {
         });
         return;
     }
-    ProgressEvent event;
-    event.evaluation = command.evaluation;
-    event.phase = "build";
-    event.arm = evaluation->plan.arms[static_cast<std::size_t>(command.arm)].name;
-    const auto progress = [this, event, alive = alive_](const std::string& step, std::int64_t at, std::int64_t total) {
-        if (!*alive) return;
-        auto now = event;
-        now.step = step;
-        now.done = at;
-        now.total = total;
-        report_progress(now);
-    };
+    const auto progress =
+        progress_of(command.evaluation, "build", evaluation->plan.arms[static_cast<std::size_t>(command.arm)].name);
     parts_.builder->build(
         *frozen, evaluation->plan.experiment.limits.build, progress,
         [this, command, alive = alive_](Result<kernel::Built> built) {

@@ -108,6 +108,7 @@ class Coordinator final : public Service, public HostListener {
     std::string plan_hash_of(const std::string& evaluation);
     void arm_timer();
     void report_progress(const ProgressEvent& event);
+    Builder::Progress progress_of(const std::string& evaluation, const char* phase, const std::string& arm);
     core::Evaluation* find(const std::string& uid);
     core::Evaluation* find_by_attempt(const std::string& attempt, core::Boot*& boot);
     msg::BootRequest boot_request(const core::Evaluation& evaluation, const core::Dispatch& command) const;

@@ -5,22 +5,10 @@
 #include <map>
 
 #include "daemon/coordinator/core/step.h"
+#include "tests/unit/coordinator/two_arms.h"
 
 namespace kab::core {
 namespace {
-
-Experiment two_arms() {
-    Experiment experiment;
-    experiment.name = "test";
-    experiment.arms = {{"base", {}, ""}, {"patched", {}, "base"}};
-    WorkloadSpec workload;
-    workload.workload = "ipcns-exit";
-    workload.with = {{"children", 10}, {"concurrency", 0}};
-    experiment.workloads = {workload};
-    experiment.decide.primary = "ipcns-exit/elapsed";
-    experiment.decide.looks = {2, 6};
-    return experiment;
-}
 
 class CoreTest : public testing::Test {
   protected:

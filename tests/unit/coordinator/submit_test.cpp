@@ -4,20 +4,10 @@
 
 #include <set>
 
+#include "tests/unit/coordinator/two_arms.h"
+
 namespace kab {
 namespace {
-
-Experiment two_arms() {
-    Experiment experiment;
-    experiment.name = "test";
-    experiment.arms = {{"base", {}, ""}, {"patched", {}, "base"}};
-    WorkloadSpec workload;
-    workload.workload = "ipcns-exit";
-    workload.with = {{"children", 10}, {"concurrency", 0}};
-    experiment.workloads = {workload};
-    experiment.decide.primary = "ipcns-exit/elapsed";
-    return experiment;
-}
 
 TEST(PlanHash, CoversWhatDecidesAndNotWhereFilesLie) {
     const auto hash = [](const Experiment& experiment, std::uint64_t seed = 7, const std::string& kernel = "k2",
