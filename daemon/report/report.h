@@ -32,7 +32,7 @@ Result<ReportInput> assemble(ReportInput rows);
 /// No line over 78 columns. `explain`: how each verdict came about, too.
 std::string render_text(const ReportInput& report, bool explain = false);
 std::string render_markdown(const ReportInput& report, bool explain = false);  ///< the same content
-std::string render_json(const ReportInput& report);      ///< one object, see docs/report.md; ends with a newline
-std::string render_csv(const ReportInput& report);       ///< one row a sample that counts (RFC 4180, with a header)
+std::string render_json(const ReportInput& report);  ///< one object, see docs/report.md; ends with a newline
+std::string render_csv(const ReportInput& report);   ///< one row a sample that counts (RFC 4180, with a header)
 
 }  // namespace kab::report

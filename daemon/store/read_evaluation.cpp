@@ -118,8 +118,8 @@ Status read_blocks(Database& database, EvaluationTree& tree) {
         "JOIN host ON host.id = attempt.host_id WHERE block.evaluation_id = ? "
         "ORDER BY block.number, block.repetition, boot.position, attempt.number");
     auto attempt_rows = collect<AttemptRow>(attempts.bind(id), [](const Statement& s, AttemptRow& row) {
-        s.read(row.id, row.boot_id, row.number, row.uid, row.status, row.outcome, row.detail, row.host, row.accel, row.lost,
-               row.dispatched_at, row.finished_at);
+        s.read(row.id, row.boot_id, row.number, row.uid, row.status, row.outcome, row.detail, row.host, row.accel,
+               row.lost, row.dispatched_at, row.finished_at);
     });
     if (!attempt_rows) return pass(attempt_rows);
     tree.attempts = std::move(*attempt_rows);

@@ -21,10 +21,10 @@ struct SampleOptions {
     bool interrupted_block = true;   ///< block 3 is excluded once and booted again
     bool swept = false;              ///< two points, concurrency=0 and concurrency=1
     std::string crashing_arm;        ///< its boots of blocks 2 and 4 crash
-    bool stopped = false;            ///< the crashing arm crashes in blocks 1 to 3 and is stopped; without interrupted_block
-    std::string failing_build;       ///< this arm has no kernel; the evaluation fails before its first block
-    bool same_code = false;          ///< per-ns-work and deferred-free are the same machine code
-    std::string status = "done";     ///< or "running": the last block is then still running
+    bool stopped = false;       ///< the crashing arm crashes in blocks 1 to 3 and is stopped; without interrupted_block
+    std::string failing_build;  ///< this arm has no kernel; the evaluation fails before its first block
+    bool same_code = false;     ///< per-ns-work and deferred-free are the same machine code
+    std::string status = "done";  ///< or "running": the last block is then still running
 };
 
 /// uid of the evaluation made with this number.
