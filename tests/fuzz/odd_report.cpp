@@ -41,6 +41,7 @@ const std::vector<ReportInput>& sane_reports() {
         options[4].blocks = 16;
         options[5].failing_build = "per-ns-work";
         std::vector<ReportInput> made;
+        made.reserve(options.size());
         for (const auto& one : options) made.push_back(rows_of(one));
         return made;
     }();

@@ -52,7 +52,7 @@ std::string interval_without_n(const std::string& text) {
     static const std::regex count("(n = |, )[1-9][0-9]* (block|boot)");
     const std::string mark = "% interval ";
     for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
-        const std::string rest = text.substr(at, std::min(text.find(')', at), at + 400) - at);
+        std::string rest = text.substr(at, std::min(text.find(')', at), at + 400) - at);
         if (!std::regex_search(rest, count)) return rest;
     }
     return "";
