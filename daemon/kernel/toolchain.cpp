@@ -69,10 +69,10 @@ ProcessSpec make_command(const fs::path& source, const fs::path& output, const f
                         {"KBUILD_BUILD_VERSION", "1"},
                         // A home directory that is itself under git is not the kernel's repository.
                         {"TMPDIR", temporary.string()},
+                        // Some tools that Kconfig asks for their version write into it (a rustup that is not set up).
+                        {"HOME", temporary.string()},
                         {"GIT_CEILING_DIRECTORIES", source.parent_path().string()}};
-    for (const char* name : {"PATH", "HOME"}) {
-        if (const char* value = std::getenv(name)) spec.environment.emplace_back(name, value);
-    }
+    if (const char* path = std::getenv("PATH")) spec.environment.emplace_back("PATH", path);
     spec.err = Output::same_as_stdout();
     return spec;
 }

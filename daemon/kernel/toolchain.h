@@ -21,8 +21,8 @@ Result<std::string> find_architecture();
 /// Jobs for make -j.
 unsigned parallel_jobs();
 
-/// make in `source` with `output` as its O= and `temporary` as its TMPDIR, in an environment of its own: nothing the
-/// caller has set (ARCH, KCFLAGS, MAKEFLAGS, ...) reaches the kernel's Makefile.
+/// make in `source` with `output` as its O= and `temporary` as its TMPDIR and HOME, in an environment of its own:
+/// nothing the caller has set (ARCH, KCFLAGS, MAKEFLAGS, ...) reaches the kernel's Makefile.
 ProcessSpec make_command(const fs::path& source, const fs::path& output, const fs::path& temporary,
                          std::vector<std::string> args);
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <regex>
 
 #include "daemon/report/compose.h"
 #include "daemon/report/figures.h"
@@ -166,9 +165,11 @@ void noise_lines(const ReportInput& report, std::vector<std::string>& lines) {
 }
 
 /// No line ends within "p = 0.012".
-std::string p_unbroken(const std::string& text) {
-    static const std::regex p("p ([=<]) ");
-    return std::regex_replace(text, p, unbroken("p $1 "));
+std::string p_unbroken(std::string text) {
+    for (const std::string p : {"p = ", "p < "})
+        for (auto at = text.find(p); at != std::string::npos; at = text.find(p, at + 1))
+            text.replace(at, p.size(), unbroken(p));
+    return text;
 }
 
 /// Why it stopped or goes on.

@@ -252,11 +252,17 @@ TEST_F(BuildTest, AnotherToolchainThanAtSubmissionIsRefused) {
 }
 
 TEST_F(BuildTest, NothingOfTheCallersEnvironmentReachesMake) {
+    shell("sed -i 's,^tinyconfig defconfig:,&\\n\\ttouch $$HOME/written,' Makefile", tree(""));
+    const std::string home = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+    ASSERT_TRUE(make_directories(path("home")));
+    ::setenv("HOME", path("home").c_str(), 1);
     ::setenv("MAKEFLAGS", "-n", 1);
     ::setenv("HOOK", "false", 1);
     const Built kernel = built(source());
     ::unsetenv("MAKEFLAGS");
     ::unsetenv("HOOK");
+    ::setenv("HOME", home.c_str(), 1);
+    EXPECT_FALSE(fs::exists(path("home") / "written"));
     EXPECT_EQ(kernel.objects, 3);
 }
 
