@@ -28,9 +28,11 @@ Coordinator::~Coordinator() {
 Status Coordinator::start() {
     auto rows = parts_.store->unfinished_evaluations();
     if (!rows) return pass(rows);
+    bool all_taken = true;
     for (const auto& row : *rows) {
         const auto taken = take_up(row);
         if (taken) continue;
+        all_taken = false;
         // One that this version cannot go on with must not keep all others from being run.
         spdlog::error("evaluation {} cannot be taken up: {}", row.uid, taken.error().text());
         const auto at = parts_.clock->wall().time_since_epoch().count();
@@ -45,7 +47,9 @@ Status Coordinator::start() {
     inputs_.sweep(uids);
     handle(core::Restarted{});
     if (fatal_) return tl::unexpected(*fatal_);
-    if (auto swept = sweep_artifacts(); !swept) return swept;
+    // The open attempts of one that was not taken up have no row for their consoles, which are not to be lost for that.
+    if (all_taken)
+        if (auto swept = sweep_artifacts(); !swept) return swept;
     parts_.host->start(*this);
     return {};
 }

@@ -285,15 +285,16 @@ TEST_F(BuildTest, WaitsForTheMachineAndSaysForWhom) {
 /// Killed with a half-written object: the next build must not take it for a whole one, and what a compiler
 /// has left in its temporary directory goes.
 TEST_F(BuildTest, HealsAfterKillInTheMiddleOfACompilation) {
-    const fs::path reached = path("reached"), gate = path("gate");
+    const fs::path reached = path("reached"), gate = path("gate"), never = path("never");
     ASSERT_EQ(::mkfifo(reached.c_str(), 0600), 0);
+    ASSERT_EQ(::mkfifo(never.c_str(), 0600), 0);  // nobody writes to it: who reads it is there until it is killed
     // The second build stops with an object half-written, its record from before still there.
     put(path("x.patch"), mini_patch);
     Request patched = source();
     patched.patches = {path("x.patch")};
     const std::string hook = "\\tif [ $* = ipc/namespace -a -e " + gate.string() + " ]; then rm " + gate.string() +
                              "; printf half >$@; printf half >$$TMPDIR/cc1.s; echo here >" + reached.string() +
-                             "; exec sleep 1000; fi\\n";
+                             "; exec cat " + never.string() + "; fi\\n";
     shell("sed -i 's,^\\t$(HOOK) gcc," + hook + "\\tgcc,' Makefile", tree(""));
     built(source());
     put(gate, "");

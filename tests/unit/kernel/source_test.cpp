@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "common/machine_lock.h"
 #include "daemon/kernel/source.h"
@@ -244,7 +245,9 @@ TEST_F(SourceTest, ACommandThatWaitsForOthersHasADeadline) {
     Git git;
     git.directory = tree("");
     git.limit = std::chrono::milliseconds(200);
-    const auto waited = git.text({"-c", "alias.wait=!sleep 1000", "wait"});
+    const fs::path never = path("never");
+    ASSERT_EQ(::mkfifo(never.c_str(), 0600), 0);  // nobody writes to it
+    const auto waited = git.text({"-c", "alias.wait=!cat " + never.string(), "wait"});
     ASSERT_FALSE(waited);
     EXPECT_EQ(waited.error().fault, Fault::timeout);
 }
