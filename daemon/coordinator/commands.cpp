@@ -202,11 +202,14 @@ void Coordinator::freeze_next(const std::string& uid, Freezing so_far) {
     if (evaluation == nullptr) return handle(core::FreezeFinished{uid, {}});  // cancelled: the builder is free
     const auto& plan = evaluation->plan;
     const auto arm = so_far.kernels.size();
-    if (arm == plan.experiment.arms.size()) return freeze_finished(uid, std::move(so_far));
-    const auto& spec = plan.experiment.arms[arm];
-    const auto progress = progress_of(uid, "freeze", spec.name);
+    if (arm == plan.arms.size()) return freeze_finished(uid, std::move(so_far));
+    if (const auto owner = static_cast<std::size_t>(kernel_owner(plan, static_cast<int>(arm))); owner < arm) {
+        so_far.kernels.push_back(so_far.kernels[owner]);
+        return freeze_next(uid, std::move(so_far));
+    }
+    const auto progress = progress_of(uid, "freeze", plan.arms[arm].name);
     parts_.builder->freeze(
-        inputs_.request(uid, spec.kernel), plan.experiment.limits.build, progress,
+        inputs_.request(uid, plan.experiment, plan.arms[arm]), plan.experiment.limits.build, progress,
         [this, uid, arm, so_far = std::move(so_far), alive = alive_](const Result<kernel::Frozen>& frozen) mutable {
             if (!*alive) return;
             so_far.kernels.push_back(frozen ? kernel_row(*frozen) : store::KernelRow());
@@ -225,9 +228,8 @@ void Coordinator::freeze_finished(const std::string& uid, Freezing done) {
         // By value: stepping the core may move or drop evaluations before this is written.
         write = [this, uid, arms = evaluation->plan.arms, kernels = done.kernels](store::Writer& writer) -> Status {
             for (std::size_t i = 0; i < arms.size(); ++i) {
-                const auto& row = kernels[static_cast<std::size_t>(arms[i].kernel_of)];
-                if (auto set = writer.set_arm_kernel(uid, arms[i].name, row); !set) return set;
-                kernels_[uid][static_cast<int>(i)] = row;
+                if (auto set = writer.set_arm_kernel(uid, arms[i].name, kernels[i]); !set) return set;
+                kernels_[uid][static_cast<int>(i)] = kernels[i];
             }
             return {};
         };
@@ -289,10 +291,11 @@ msg::BootRequest Coordinator::boot_request(const core::Evaluation& evaluation, c
     if (experiment.host.machine == HostSpec::Machine::q35) request.machine = "q35";
     request.cpus = experiment.host.cpus;
     request.memory_bytes = experiment.host.memory_bytes;
-    request.boot_limit_ns = experiment.limits.boot.count();
-    request.run_limit_ns = experiment.limits.run.count();
-    request.plan = boot_runs(evaluation.plan, command.block);
-    request.plan.drain_limit_ns = experiment.limits.run.count();
+    const int patience = arm.role == Role::debug ? debug_patience : 1;
+    request.boot_limit_ns = patience * experiment.limits.boot.count();
+    request.run_limit_ns = patience * experiment.limits.run.count();
+    request.plan = runs_of(evaluation, command.arm);
+    request.plan.drain_limit_ns = request.run_limit_ns;
     request.console_path = (parts_.paths.artifacts() / evaluation.uid / (command.attempt + ".console")).string();
     return request;
 }

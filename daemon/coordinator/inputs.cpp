@@ -57,7 +57,9 @@ Status Inputs::materialise(const std::string& evaluation, const std::vector<Inpu
     return {};
 }
 
-kernel::Request Inputs::request(const std::string& evaluation, const KernelSpec& spec) const {
+kernel::Request Inputs::request(const std::string& evaluation, const Experiment& experiment,
+                                const PlannedArm& arm) const {
+    const auto& spec = experiment.arms[static_cast<std::size_t>(arm.kernel_of)].kernel;
     kernel::Request request;
     request.kind = kind_name(spec.source.kind);
     request.location = spec.source.location;
@@ -68,6 +70,11 @@ kernel::Request Inputs::request(const std::string& evaluation, const KernelSpec&
     request.base = file_base ? place(evaluation, spec.base).string() : spec.base;
     for (const auto& path : spec.config) request.config.push_back(place(evaluation, path).string());
     for (const auto& path : spec.patches) request.patches.push_back(place(evaluation, path).string());
+    if (arm.role == Role::relinked) request.pad_bytes = kernel::relink_pad_bytes;
+    if (arm.role != Role::debug) return request;
+    const auto& debug = experiment.debug;
+    for (const auto& path : debug.config) request.extra_config.push_back(place(evaluation, path).string());
+    for (const auto& path : debug.patches) request.patches.push_back(place(evaluation, path).string());
     return request;
 }
 

@@ -8,7 +8,7 @@
 #include "common/result.h"
 #include "daemon/coordinator/service.h"
 #include "daemon/kernel/kernel.h"
-#include "daemon/spec/experiment.h"
+#include "daemon/plan/plan.h"
 
 namespace kab {
 
@@ -30,8 +30,9 @@ class Inputs {
     /// its shape.
     fs::path place(const std::string& evaluation, const fs::path& original) const;
 
-    /// The request for one arm's kernel, its files replaced by the private copies.
-    kernel::Request request(const std::string& evaluation, const KernelSpec& spec) const;
+    /// The request for the kernel of a planned arm, its files replaced by the private copies. A relinked arm's code is
+    /// moved, a debug arm has the experiment's debug fragments and patches on top of its own.
+    kernel::Request request(const std::string& evaluation, const Experiment& experiment, const PlannedArm& arm) const;
 
     /// Removes blobs and copies that belong to none of `evaluations`. Call while nothing is being uploaded.
     void sweep(const std::vector<std::string>& evaluations) const;

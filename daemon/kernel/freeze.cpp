@@ -2,6 +2,7 @@
 
 #include "common/digest/sha256.h"
 #include "daemon/kernel/image.h"
+#include "daemon/kernel/pad.h"
 #include "daemon/kernel/patch_set.h"
 #include "daemon/kernel/source.h"
 #include "daemon/kernel/text/config.h"
@@ -65,15 +66,16 @@ Result<std::string> base_text(const std::string& base) {
 }
 
 /// "6.1-tinyconfig": kernels of one version and base differ little, wherever they come from, so they share
-/// one work tree; its size on disk is bounded by the number of versions.
-Result<std::string> family_of(const std::string& release, const std::string& base) {
+/// one work tree; its size on disk is bounded by the number of versions. Those of another kind, `extra`, share another.
+Result<std::string> family_of(const std::string& release, const std::string& base, bool extra) {
     const auto minor = release.find('.');
     const auto end = release.find_first_not_of("0123456789", minor + 1);
     std::string version = release.substr(0, end);
     std::replace(version.begin(), version.end(), '/', '-');
     auto text = base_text(base);
     if (!text) return text;
-    return version + "-" + (is_named_base(base) ? base : "file-" + sha256_hex(*text).substr(0, 12));
+    return version + "-" + (is_named_base(base) ? base : "file-" + sha256_hex(*text).substr(0, 12)) +
+           (extra ? "-extra" : "");
 }
 
 Result<std::string> key_of(const Frozen& frozen, const std::string& architecture) {
@@ -98,10 +100,12 @@ Status take_source(const Request& request, const SourceStore& store, const Progr
     if (!patches) return pass(patches);
     auto patched = apply_patches(*patches, source->tree, source->name, store, progress);
     if (!patched) return pass(patched);
+    auto tree = pad_code(patched->tree, request.pad_bytes, store);
+    if (!tree) return pass(tree);
     frozen.origin = source->origin;
     frozen.base_commit = source->commit;
     frozen.release = source->release;
-    frozen.tree = patched->tree;
+    frozen.tree = *tree;
     frozen.patches = std::move(patched->patches);
     return {};
 }
@@ -130,11 +134,13 @@ Result<Frozen> freeze_source(const Request& request, const Paths& paths, const P
     auto base = is_named_base(request.base) ? request.base : read_configurations({request.base}, request);
     if (!base) return pass(base);
     frozen.base = *base;
-    auto fragments = read_configurations(request.config, request);
+    auto files = request.config;
+    files.insert(files.end(), request.extra_config.begin(), request.extra_config.end());
+    auto fragments = read_configurations(files, request);
     if (!fragments) return pass(fragments);
     frozen.fragments = *fragments;
     if (auto resolved = resolve_tree(request, paths, progress, frozen); !resolved) return pass(resolved);
-    auto family = family_of(frozen.release, frozen.base);
+    auto family = family_of(frozen.release, frozen.base, !request.extra_config.empty());
     if (!family) return pass(family);
     frozen.family = *family;
     auto key = key_of(frozen, *architecture);

@@ -126,9 +126,10 @@ Result<Frozen> freeze_image(const Request& request, const Paths& paths, const Pr
     if (!request.modules.empty() && !fs::is_directory(request.modules, ignored)) {
         return bad(Fault::not_found, request.modules, "no such directory of modules");
     }
-    if (!request.patches.empty() || !request.config.empty()) {
+    if (!request.patches.empty() || !request.config.empty() || !request.extra_config.empty()) {
         return bad(Fault::spec, image, "a prebuilt kernel takes no patches and no configuration");
     }
+    if (request.pad_bytes != 0) return bad(Fault::spec, image, "a prebuilt kernel's code cannot be moved");
     if (progress) progress("import", 0, 0);
     auto inspected = inspect_kernel(image);
     if (!inspected) return bad(inspected.error().fault, inspected.error().where, inspected.error().message);

@@ -34,9 +34,10 @@ class Reader {
 }  // namespace
 
 Json to_json(const Request& request) {
-    return {{"kind", request.kind},       {"location", request.location}, {"ref", request.ref},
-            {"modules", request.modules}, {"base", request.base},         {"config", request.config},
-            {"patches", request.patches}, {"root", request.root}};
+    return {{"kind", request.kind},          {"location", request.location}, {"ref", request.ref},
+            {"modules", request.modules},    {"base", request.base},         {"config", request.config},
+            {"patches", request.patches},    {"root", request.root},         {"extra_config", request.extra_config},
+            {"pad_bytes", request.pad_bytes}};
 }
 
 Json to_json(const Frozen& frozen) {
@@ -75,6 +76,7 @@ Result<Request> request_from_json(const Json& json) {
     reader.need("kind", request.kind).need("location", request.location).may("ref", request.ref);
     reader.may("modules", request.modules).may("base", request.base);
     reader.may("config", request.config).may("patches", request.patches).may("root", request.root);
+    reader.may("extra_config", request.extra_config).may("pad_bytes", request.pad_bytes);
     if (!reader.status()) return pass(reader.status());
     return request;
 }

@@ -28,7 +28,16 @@ struct Request {
     /// The directory in which base, config and patches lie as copies of files elsewhere, each under its own absolute
     /// path; people are shown that path. Empty: they are the files themselves.
     std::string root;
+    /// Fragments on top of `config` that make another kind of kernel, such as one that finds bugs: it is built in a
+    /// work tree of its own, so that going back and forth between the kinds does not compile everything each time.
+    std::vector<std::string> extra_config;
+    /// Not 0: the same source with its code moved up by so many bytes, which should make no difference.
+    std::int64_t pad_bytes = 0;
 };
+
+/// How far a relinked kernel's code is moved: half a page, so that most functions come to lie in other pages and other
+/// sets of a cache, and three quarters of a cache line where functions are not aligned to lines.
+inline constexpr std::int64_t relink_pad_bytes = 2048 + 48;
 
 struct PatchInfo {
     std::string file, subject, patch_id;  ///< patch_id: `git patch-id --stable`

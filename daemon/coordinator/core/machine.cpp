@@ -48,10 +48,10 @@ void Machine::on(const FreezeFinished& event) {
 void Machine::freeze_failed(Evaluation& evaluation, const std::vector<BadArm>& bad) {
     std::string all;
     for (const auto& [arm, error] : bad) {
-        const auto& name = evaluation.plan.experiment.arms[static_cast<std::size_t>(arm)].name;
+        const auto& name = evaluation.plan.arms[static_cast<std::size_t>(arm)].name;
         all += fmt::format("{}arm {}: {}", all.empty() ? "" : "; ", name, error.text());
         for (std::size_t i = 0; i < evaluation.arms.size(); ++i)
-            if (evaluation.plan.arms[i].kernel_of == arm)
+            if (kernel_owner(evaluation.plan, static_cast<int>(i)) == arm)
                 set(evaluation, static_cast<int>(i), ArmStatus::failed, error.text());
     }
     end(evaluation, EvaluationStatus::failed, all, bad.front().error.fault);
@@ -61,14 +61,30 @@ void Machine::on(const BuildFinished& event) {
     if (state_.builder == event.evaluation) state_.builder.clear();
     auto* evaluation = find(event.evaluation);
     if (evaluation == nullptr || evaluation->status != EvaluationStatus::building) return;
-    const auto& arms = evaluation->plan.arms;
-    const int kernel = arms[static_cast<std::size_t>(event.arm)].kernel_of;
-    // The control arm boots the same kernel: what holds for one holds for the other.
-    for (std::size_t i = 0; i < arms.size(); ++i)
-        if (arms[i].kernel_of == kernel)
+    // The control arm boots the baseline's kernel: what holds for one holds for the other.
+    const auto& plan = evaluation->plan;
+    for (std::size_t i = 0; i < plan.arms.size(); ++i)
+        if (kernel_owner(plan, static_cast<int>(i)) == kernel_owner(plan, event.arm))
             set(*evaluation, static_cast<int>(i), event.status ? ArmStatus::ready : ArmStatus::failed,
                 event.status ? "" : event.status.error().text());
+    if (!event.status) fail_variants(*evaluation, event.arm, event.status.error().text());
     if (!event.status && !comparable(*evaluation)) nothing_left(*evaluation, event.status.error().fault);
+}
+
+/// An arm is no use without its debug variant, which its checks need, nor a variant without its arm.
+void Machine::fail_variants(Evaluation& evaluation, int arm, const std::string& why) {
+    const auto& plan = evaluation.plan;
+    const auto& failed = plan.arms[static_cast<std::size_t>(arm)];
+    if (failed.role != Role::measured && failed.role != Role::debug) return;
+    for (std::size_t i = 0; i < plan.arms.size(); ++i) {
+        const bool variant = failed.role == Role::measured
+                                 ? plan.arms[i].role == Role::debug && plan.arms[i].kernel_of == arm
+                                 : kernel_owner(plan, static_cast<int>(i)) == failed.kernel_of;
+        if (!variant || evaluation.arms[i].status == ArmStatus::failed) continue;
+        set(evaluation, static_cast<int>(i), ArmStatus::failed,
+            failed.role == Role::measured ? "its arm could not be built"
+                                          : "its debug variant could not be built: " + why);
+    }
 }
 
 void Machine::on(const AttemptFinished& event) {
@@ -129,13 +145,20 @@ void Machine::on(const Tick&) {
                             state_.host_up ? "" : "; there is no host: " + state_.host_trouble),
                 Fault::timeout);
         } else if (evaluation.block && evaluation.block->status == BlockStatus::running &&
-                   evaluation.block->dispatched && state_.host_up && now_ >= evaluation.block->started + limits.block) {
-            repeat_block(evaluation, "interrupted: limits.block was reached");
+                   evaluation.block->dispatched && state_.host_up &&
+                   now_ >= evaluation.block->started + block_limit(evaluation)) {
+            repeat_block(evaluation, {interrupted, "interrupted: limits.block was reached"});
         }
     }
 }
 
-void Machine::attempt_ended(Evaluation& evaluation, Boot& boot, const AttemptFinished& event, bool lost) {
+void Machine::attempt_ended(Evaluation& evaluation, Boot& boot, AttemptFinished event, bool lost) {
+    const bool checking = evaluation.block->number == check_block;
+    if (checking && event.outcome == msg::Outcome::ok && !event.complaint.empty()) {
+        // The checks themselves saw nothing, but the kernel did.
+        event.outcome = msg::Outcome::workload_error;
+        event.detail = "the kernel complained: " + event.complaint;
+    }
     out_.transitions.emplace_back(FinishAttempt{event.attempt, event.outcome, event.detail, lost});
     boot.open_attempt.clear();
     const bool block_over = evaluation.block->status != BlockStatus::running;
@@ -148,6 +171,7 @@ void Machine::attempt_ended(Evaluation& evaluation, Boot& boot, const AttemptFin
             out_.transitions.emplace_back(AcceptAttempt{boot.uid, event.attempt});
             evaluation.arms[static_cast<std::size_t>(boot.arm)].failures_in_a_row = 0;
             set(boot, BootStatus::done, "ok");
+            if (event.exclusion && !checking) repeat_block(evaluation, *event.exclusion);
             break;
         case msg::Outcome::infra_error:
         case msg::Outcome::cancelled:
@@ -172,8 +196,35 @@ void Machine::attempt_ended(Evaluation& evaluation, Boot& boot, const AttemptFin
 void Machine::boot_failed(Evaluation& evaluation, Boot& boot, const AttemptFinished& event) {
     set(boot, BootStatus::done, to_string(event.outcome), event.detail);
     auto& arm = evaluation.arms[static_cast<std::size_t>(boot.arm)];
+    auto failure = fmt::format("{}: {}", to_string(event.outcome), event.detail);
+    if (evaluation.block->number == check_block) {
+        arm.check_failure = std::move(failure);
+        return;
+    }
     ++arm.failures_in_a_row;
-    arm.last_failure = fmt::format("{}: {}", to_string(event.outcome), event.detail);
+    arm.last_failure = std::move(failure);
+}
+
+/// After the check block, when every kernel has had its turn: the debug variant of an arm that fails says more.
+void Machine::stop_wrong_arms(Evaluation& evaluation) {
+    const auto& plan = evaluation.plan;
+    for (std::size_t i = 0; i < plan.arms.size(); ++i) {
+        const auto& wrong = plan.arms[i];
+        if (evaluation.arms[i].check_failure.empty()) continue;
+        std::string checks;
+        for (const auto& run : check_runs(plan, static_cast<int>(i)).runs)
+            checks += (checks.empty() ? "" : ", ") + run.workload;
+        const auto& failure = evaluation.arms[i].check_failure;
+        const auto detail = fmt::format("failed its checks ({}) {}: {}", checks,
+                                        wrong.role == Role::debug ? "on its debug variant" : "as it is",
+                                        failure.substr(0, failure.find('\n')));
+        // With a debug variant goes its arm, and with a baseline the control, which is its very image.
+        const int arm = wrong.role == Role::debug ? wrong.kernel_of : static_cast<int>(i);
+        for (std::size_t k = 0; k < plan.arms.size(); ++k)
+            if ((k == i || kernel_owner(plan, static_cast<int>(k)) == arm) &&
+                evaluation.arms[k].status == ArmStatus::ready)
+                set(evaluation, static_cast<int>(k), ArmStatus::stopped, detail);
+    }
 }
 
 /// Only between blocks, when every arm has had the same chances: else the order of boots would decide which of
@@ -212,7 +263,7 @@ bool Machine::keeps_failing(const Evaluation& evaluation) const {
         return false;
     };
     for (std::size_t i = 0; i < arms.size(); ++i) {
-        const bool treatment = !arms[i].control && !arms[i].against.empty();
+        const bool treatment = arms[i].role == Role::measured && !arms[i].against.empty();
         if (treatment && evaluation.arms[i].status == ArmStatus::stopped && sound(arms[i].against)) return true;
     }
     return false;
@@ -222,7 +273,7 @@ bool Machine::keeps_failing(const Evaluation& evaluation) const {
 bool Machine::comparable(const Evaluation& evaluation) const {
     const auto& arms = evaluation.plan.arms;
     for (std::size_t i = 0; i < arms.size(); ++i)
-        if (!arms[i].control && usable(evaluation.arms[i].status) && !arms[i].against.empty() &&
+        if (arms[i].role == Role::measured && usable(evaluation.arms[i].status) && !arms[i].against.empty() &&
             usable(status_of(evaluation, arms[i].against)))
             return true;
     return false;
@@ -231,7 +282,7 @@ bool Machine::comparable(const Evaluation& evaluation) const {
 void Machine::nothing_left(Evaluation& evaluation, std::optional<Fault> fault) {
     std::string names;
     for (std::size_t i = 0; i < evaluation.arms.size(); ++i)
-        if (!evaluation.plan.arms[i].control && !usable(evaluation.arms[i].status))
+        if (evaluation.plan.arms[i].role == Role::measured && !usable(evaluation.arms[i].status))
             names += (names.empty() ? "" : ", ") + evaluation.plan.arms[i].name;
     end(evaluation, EvaluationStatus::failed, "nothing is left to compare; stopped or failed: " + names, fault);
 }
@@ -247,7 +298,7 @@ void Machine::conclude(Evaluation& evaluation) {
 void Machine::end(Evaluation& evaluation, EvaluationStatus status, const std::string& detail,
                   std::optional<Fault> fault) {
     if (evaluation.block && evaluation.block->status == BlockStatus::running) {
-        set_block(evaluation, BlockStatus::excluded, detail);
+        set_block(evaluation, BlockStatus::excluded, {"ended", detail});
         for (auto& boot : evaluation.block->boots) {
             if (!boot.open_attempt.empty()) command(CancelAttempt{boot.open_attempt});
             if (boot.status == BootStatus::pending) set(boot, BootStatus::done, "cancelled", detail);
@@ -294,9 +345,10 @@ void Machine::set(Boot& boot, BootStatus to, const std::string& outcome, const s
     boot.status = to;
 }
 
-void Machine::set_block(Evaluation& evaluation, BlockStatus to, const std::string& detail) {
+void Machine::set_block(Evaluation& evaluation, BlockStatus to, const Exclusion& why) {
     auto& block = *evaluation.block;
-    out_.transitions.emplace_back(SetBlock{evaluation.uid, block.number, block.repetition, block.status, to, detail});
+    out_.transitions.emplace_back(
+        SetBlock{evaluation.uid, block.number, block.repetition, block.status, to, why.detail, why.cause});
     block.status = to;
 }
 

@@ -22,9 +22,9 @@ struct Submitted {
 };
 /// The first event of a life: attempts left open by the previous one are lost.
 struct Restarted {};
-/// An arm of the experiment that cannot be frozen.
+/// An arm whose kernel cannot be frozen.
 struct BadArm {
-    int arm = 0;  ///< index into the experiment's arms
+    int arm = 0;  ///< index into the plan's arms
     Error error;
 };
 struct FreezeFinished {
@@ -36,10 +36,18 @@ struct BuildFinished {
     int arm = 0;
     Status status;
 };
+/// Why a block cannot count, by a cause that was declared beforehand and is blind to the arm.
+struct Exclusion {
+    std::string cause;   ///< "steal"
+    std::string detail;  ///< "steal was 7.3% of the host's CPU time in run 4 of deferred-free, more than 2%"
+};
 struct AttemptFinished {
     std::string attempt;
     msg::Outcome outcome = msg::Outcome::infra_error;
     std::string detail;
+    std::optional<Exclusion> exclusion{};  ///< the boot went well, but its block cannot count
+    /// What the kernel said on its console though the boot went well: a failed check, on a debug kernel.
+    std::string complaint{};
 };
 struct HostUp {
     std::string no_kvm;  ///< why the host has no KVM; empty when it has
@@ -88,6 +96,7 @@ struct SetBlock {
     int number = 0, repetition = 1;
     BlockStatus from, to;
     std::string detail;
+    std::string cause{};  ///< of an exclusion, one word
 };
 struct AddBoot {
     std::string evaluation;

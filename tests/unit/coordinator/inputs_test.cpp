@@ -20,13 +20,32 @@ TEST_F(InputsTest, CopiesLieUnderTheirOwnPathsAndAreNamedByThem) {
     const std::string sha256 = sha256_hex("text");
     ASSERT_TRUE(inputs_.put(sha256, "text"));
     ASSERT_TRUE(inputs_.materialise("E", {{"/home/u/a.patch", sha256}}));
-    KernelSpec spec;
-    spec.patches = {"/home/u/a.patch"};
-    const auto request = inputs_.request("E", spec);
+    Experiment experiment;
+    experiment.arms.resize(1);
+    experiment.arms[0].kernel.patches = {"/home/u/a.patch"};
+    const auto request = inputs_.request("E", experiment, {"mainline", "", Role::measured, 0});
     EXPECT_EQ(request.root, state_.path() / "inputs/E");
     ASSERT_EQ(request.patches.size(), 1U);
     EXPECT_EQ(request.patches[0], request.root + "/home/u/a.patch");
     EXPECT_EQ(read_file(request.patches[0]).value_or(""), "text");
+}
+
+TEST_F(InputsTest, ARelinkedOrDebugArmIsAKernelOfItsOwn) {
+    Experiment experiment;
+    experiment.arms.resize(1);
+    experiment.debug.config = {"/home/u/debug.config"};
+    experiment.debug.patches = {"/home/u/removable.patch"};
+    const auto as = [&](Role role) { return inputs_.request("E", experiment, {"x", "", role, 0}); };
+    for (const auto role : {Role::measured, Role::control}) {
+        EXPECT_EQ(as(role).pad_bytes, 0);
+        EXPECT_TRUE(as(role).extra_config.empty());
+    }
+    EXPECT_GT(as(Role::relinked).pad_bytes, 0);
+    EXPECT_TRUE(as(Role::relinked).extra_config.empty());
+    EXPECT_EQ(as(Role::debug).pad_bytes, 0);
+    EXPECT_EQ(as(Role::debug).extra_config, std::vector<std::string>{as(Role::debug).root + "/home/u/debug.config"});
+    EXPECT_EQ(as(Role::debug).patches, std::vector<std::string>{as(Role::debug).root + "/home/u/removable.patch"});
+    EXPECT_TRUE(as(Role::measured).patches.empty());
 }
 
 TEST_F(InputsTest, APathIsTakenAsItStandsOrNotAtAll) {

@@ -93,6 +93,46 @@ TEST_F(BuildTest, ASecondArmIsIncremental) {
     EXPECT_TRUE(built(source()).cached);
 }
 
+TEST_F(BuildTest, APaddedKernelIsTheSameCodeElsewhere) {
+    const Built first = built(source());
+    Request wanted = source();
+    wanted.pad_bytes = 4096;
+    const Built moved = built(wanted);
+    EXPECT_EQ(moved.objects, 1) << "only the pad is compiled";
+    EXPECT_NE(moved.key, first.key);
+    EXPECT_NE(moved.code_signature, first.code_signature);
+    const auto place = [](const Built& kernel, const std::string& function) {
+        const auto line = shell("nm " + kernel.path + " | grep ' T " + function + "$'");
+        return std::stoull(line.substr(0, line.find(' ')), nullptr, 16);
+    };
+    for (const char* function : {"start", "put_ipc_ns", "proc_read"})
+        EXPECT_EQ(place(moved, function) - place(first, function), 4096U) << function;
+    EXPECT_EQ(built(source()).key, first.key);
+}
+
+TEST_F(BuildTest, WhatCannotBePaddedIsSaid) {
+    Request wanted = source();
+    wanted.pad_bytes = 4096;
+    fs::remove(tree("init/Makefile"));
+    const auto kernel = frozen(wanted);
+    ASSERT_FALSE(kernel);
+    EXPECT_EQ(kernel.error().fault, Fault::spec);
+    EXPECT_EQ(kernel.error().text(), "its code cannot be moved: the source has no init/Makefile");
+}
+
+TEST_F(BuildTest, KernelsOfAnotherKindDoNotDisturbTheOrdinaryOnes) {
+    built(source());
+    put(path("debug.config"), "# CONFIG_IPC_NS is not set\n");
+    Request debug = source();
+    debug.extra_config = {path("debug.config")};
+    const Built other = built(debug);
+    EXPECT_THAT(read_file(other.config_path).value_or(""), HasSubstr("# CONFIG_IPC_NS is not set\n"));
+    EXPECT_EQ(other.objects, 3) << "in a work tree of its own";
+    put(tree("fs/proc.c"), read_file(tree("fs/proc.c")).value_or("") + "int more;\n");
+    EXPECT_EQ(built(source()).objects, 1) << "on top of the first kernel";
+    EXPECT_EQ(built(debug).objects, 1) << "on top of the other";
+}
+
 TEST_F(BuildTest, AHeaderRebuildsWhatDependsOnIt) {
     const Built first = built(source());
     put(tree("include/ipc.h"), "#define IPC_LIMIT 7\nint put_ipc_ns(int);\nint proc_read(int);\n");

@@ -6,7 +6,8 @@ namespace kab::kernel {
 namespace {
 
 TEST(KernelJsonTest, EveryFieldSurvives) {
-    Request request{"git", "/src", "v6.1", "/modules", "defconfig", {"a.config"}, {"b.patch", "c"}, "/root"};
+    Request request{"git",        "/src",           "v6.1",  "/modules",   "defconfig",
+                    {"a.config"}, {"b.patch", "c"}, "/root", {"d.config"}, 64};
     auto request_back = request_from_json(to_json(request));
     ASSERT_TRUE(request_back);
     EXPECT_EQ(to_json(*request_back), to_json(request));

@@ -45,9 +45,22 @@ TEST(Plan, BaselineFirstAndTheControlLast) {
     EXPECT_TRUE(plan.arms[0].against.empty());
     EXPECT_EQ(plan.arms[3].name, control_arm);
     EXPECT_EQ(plan.arms[3].against, "arm0");
-    EXPECT_TRUE(plan.arms[3].control);
+    EXPECT_TRUE(plan.arms[3].control());
     EXPECT_EQ(plan.arms[3].kernel_of, 0);
     EXPECT_EQ(plan.max_blocks(), 32);
+}
+
+TEST(Plan, OnlyTheControlBootsAnothersKernel) {
+    Experiment e = experiment(2);
+    e.decide.relink = true;
+    const Plan plan = make_plan(e, 1);
+    ASSERT_EQ(plan.arms.size(), 4U);
+    EXPECT_EQ(plan.arms[3].name, relinked_arm);
+    EXPECT_EQ(plan.arms[3].against, "arm0");
+    EXPECT_EQ(kernel_owner(plan, 0), 0);
+    EXPECT_EQ(kernel_owner(plan, 1), 1);
+    EXPECT_EQ(kernel_owner(plan, 2), 0);
+    EXPECT_EQ(kernel_owner(plan, 3), 3);
 }
 
 TEST(Plan, WithoutControlAndWithAFixedNumberOfBlocks) {
@@ -160,6 +173,8 @@ TEST(CanonicalText, CoversAllThatDecides) {
         return text(e) != base;
     };
     EXPECT_TRUE(changed([](Experiment& e) { e.decide.alpha = 0.01; }));
+    EXPECT_TRUE(changed([](Experiment& e) { e.exclude.steal = 0.02; }));
+    EXPECT_TRUE(changed([](Experiment& e) { e.exclude.throttled = true; }));
     EXPECT_TRUE(changed([](Experiment& e) { e.decide.margin = 0.03; }));
     EXPECT_TRUE(changed([](Experiment& e) { e.decide.primary = "ipcns-exit/backlog"; }));
     EXPECT_TRUE(changed([](Experiment& e) { e.decide.looks = {6, 10}; }));
