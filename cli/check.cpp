@@ -42,8 +42,10 @@ std::string arms_text(const Plan& plan) {
     std::string text = "arms\n";
     for (const auto& arm : plan.arms) {
         const auto& spec = plan.experiment.arms[static_cast<std::size_t>(arm.kernel_of)];
-        if (arm.control) {
-            text += fmt::format("  {}  (control: {} once more, to see what chance does)\n", arm.name, spec.name);
+        if (arm.role == Role::debug) continue;
+        if (arm.role != Role::measured) {
+            text += fmt::format("  {}  (control: {} {}, to see what chance does)\n", arm.name, spec.name,
+                                arm.control() ? "once more" : "with its code moved");
             continue;
         }
         text += fmt::format("  {}  ({})\n", arm.name, arm.against.empty() ? "baseline" : "against " + arm.against);

@@ -118,7 +118,7 @@ Simulation start(const Plan& plan) {
     input.design.fixed = decide.fixed.has_value();
     input.scale = info.scale;
     input.comparisons = 0;
-    for (const auto& arm : plan.arms) input.comparisons += !arm.control && !arm.against.empty() ? 1 : 0;
+    for (const auto& arm : plan.arms) input.comparisons += arm.role == Role::measured && !arm.against.empty() ? 1 : 0;
     return simulation;
 }
 

@@ -30,6 +30,19 @@ void fields(A& a, M& m) {
     a.maybe("properties", m.properties);
 }
 
+template <class A, Is<ProfileGroup> M>
+void fields(A& a, M& m) {
+    a("name", m.name);
+    a("symbols", m.symbols);
+    a.maybe("callers", m.callers);
+}
+
+template <class A, Is<ProfileOrder> M>
+void fields(A& a, M& m) {
+    a.maybe("frequency_hz", m.frequency_hz);
+    a.maybe("groups", m.groups);
+}
+
 template <class A, Is<RunOrder> M>
 void fields(A& a, M& m) {
     a("seq", m.seq);
@@ -39,6 +52,8 @@ void fields(A& a, M& m) {
     a("iteration", m.iteration);
     a.maybe("warmup", m.warmup);
     a.maybe("counters", m.counters);
+    a.maybe("profile", m.profile);
+    a.maybe("check", m.check);
 }
 
 template <class A, Is<AgentPlan> M>
@@ -46,6 +61,9 @@ void fields(A& a, M& m) {
     a("runs", m.runs);
     a("drain_limit_ns", m.drain_limit_ns);
     a.maybe("run_limit_ns", m.run_limit_ns);
+    a.maybe("exact", m.exact);
+    a.maybe("timer_phase_ns", m.timer_phase_ns);
+    a.maybe("layout_pages", m.layout_pages);
 }
 
 template <class A, Is<AgentHello> M>
@@ -83,12 +101,21 @@ void fields(A& a, M& m) {
     a.maybe("running_ns", m.running_ns);
 }
 
+template <class A, Is<ProfileSymbol> M>
+void fields(A& a, M& m) {
+    a("symbol", m.symbol);
+    a.maybe("caller", m.caller);
+    a("samples", m.samples);
+}
+
 template <class A, Is<RunFinished> M>
 void fields(A& a, M& m) {
     a.maybe("attempt", m.attempt);
     a("seq", m.seq);
     a("started_ns", m.started_ns);
     a("samples", m.samples);
+    a.maybe("conditions", m.conditions);
+    a.maybe("profile", m.profile);
 }
 
 template <class A, Is<AgentError> M>
@@ -112,6 +139,7 @@ void fields(A& a, M& m) {
     a("machine", m.machine);
     a("cpus", m.cpus);
     a("memory_bytes", m.memory_bytes);
+    a.maybe("exact", m.exact);
     a("boot_limit_ns", m.boot_limit_ns);
     a("run_limit_ns", m.run_limit_ns);
     a("plan", m.plan);

@@ -14,7 +14,7 @@
 namespace kab::msg {
 
 inline constexpr int protocol_major = 1;  ///< another major is refused
-inline constexpr int protocol_minor = 0;
+inline constexpr int protocol_minor = 1;
 
 /// First message of each side of kabd <-> kab-host.
 struct Hello {
@@ -27,7 +27,22 @@ struct Hello {
 
 // ---- what runs in a boot: planned by kabd, carried out in order by kab-agent ----
 
-/// One iteration of one workload at one point. Either timed (no counters) or counted.
+/// A named set of kernel symbols whose share of a profile is a metric, "share:NAME".
+struct ProfileGroup {
+    std::string name;
+    std::vector<std::string> symbols;  ///< where the sample was taken
+    std::vector<std::string> callers;  ///< empty: any; else only samples called from one of these
+    bool operator==(const ProfileGroup&) const = default;
+};
+
+/// What to sample in a run. A frequency of 0 is no profile.
+struct ProfileOrder {
+    std::int64_t frequency_hz = 0;  ///< samples a second on each CPU
+    std::vector<ProfileGroup> groups;
+    bool operator==(const ProfileOrder&) const = default;
+};
+
+/// One iteration of one workload at one point: timed, or counted (counters), or profiled, or a check.
 struct RunOrder {
     std::int64_t seq = 0;  ///< position in the boot, from 1
     std::string workload;
@@ -35,7 +50,9 @@ struct RunOrder {
     std::map<std::string, std::int64_t> with;
     std::int64_t iteration = 0;  ///< within its kind and point, from 0
     bool warmup = false;
-    std::vector<std::string> counters;  ///< empty: a timed run
+    std::vector<std::string> counters;  ///< not empty: a counted run
+    ProfileOrder profile{};             ///< frequency not 0: a profiled run
+    bool check = false;                 ///< a self-check of the kernel: it succeeds or ends the boot; never a timing
 };
 
 /// kab-host -> kab-agent, once.
@@ -44,6 +61,10 @@ struct AgentPlan {
     std::int64_t drain_limit_ns = 0;  ///< longest wait for what a run left behind
     /// From RunStarted to RunFinished, after which kab-host gives the guest up; set by kab-host. 0: unknown.
     std::int64_t run_limit_ns = 0;
+    /// Exact mode: the plan is read from the initramfs, nothing is received before the last run, and each run begins
+    /// this long after a timer tick, on a heap and stacks moved by that many pages.
+    bool exact = false;
+    std::int64_t timer_phase_ns = 0, layout_pages = 0;
 };
 
 /// kab-agent -> kab-host, first.
@@ -78,12 +99,23 @@ struct Sample {
     std::optional<std::int64_t> enabled_ns, running_ns;  ///< counters only; value is already scaled
 };
 
+/// Samples of a profile that fell on one kernel symbol.
+struct ProfileSymbol {
+    std::string symbol;        ///< "[user]" for all of user space, "[unknown]" where there is no symbol
+    std::string caller;        ///< of a symbol in a group: the nearest caller that is in none; else empty
+    std::int64_t samples = 0;  ///< at least 1
+};
+
 /// A finished run with its samples. Sent by the agent, passed on by the host with `attempt` set.
 struct RunFinished {
     std::string attempt;  ///< uid; empty between agent and host
     std::int64_t seq = 0;
     std::int64_t started_ns = 0;  ///< guest CLOCK_MONOTONIC_RAW
     std::vector<Sample> samples;
+    /// How quiet the machine was: "canary" (ns) from the agent; "steal", "run-delay", "host-load", "throttled" from
+    /// the host. Never compared between arms; docs/statistics.md, exclusions.
+    std::vector<Sample> conditions{};
+    std::vector<ProfileSymbol> profile{};  ///< of a profiled run, most samples first
 };
 
 /// kab-agent -> kab-host: it cannot go on. A workload-error when `seq` > 0, else its own fault.
@@ -109,6 +141,7 @@ struct BootRequest {
     std::string machine = "auto";  ///< auto, microvm, q35
     std::int64_t cpus = 1;
     std::int64_t memory_bytes = 0;
+    bool exact = false;              ///< emulate with instruction counts as the clock; the plan goes into the initramfs
     std::int64_t boot_limit_ns = 0;  ///< spawn to agent hello
     std::int64_t run_limit_ns = 0;   ///< one run with its drain
     AgentPlan plan;

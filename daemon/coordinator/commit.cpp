@@ -20,7 +20,7 @@ struct Commit {
     }
     Status operator()(const core::SetBlock& t) const {
         return writer.set_block(t.evaluation, t.number, t.repetition, core::to_string(t.from), core::to_string(t.to),
-                                t.detail, context.at);
+                                t.detail, t.cause, context.at);
     }
     Status operator()(const core::AddBoot& t) const {
         return writer.add_boot(t.evaluation, t.number, t.repetition, t.arm, t.position, t.uid, context.at);

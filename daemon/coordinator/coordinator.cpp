@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/digest/sha256.h"
+#include "daemon/coordinator/exclusion.h"
 #include "daemon/coordinator/restore.h"
 #include "daemon/coordinator/submit.h"
 #include "daemon/spec/experiment_json.h"
@@ -207,7 +208,7 @@ void Coordinator::boot_progress(const msg::BootProgress& progress) {
     const auto outlook = pace_.outlook(*evaluation);
     ProgressEvent event;
     event.evaluation = evaluation->uid;
-    event.phase = "boot";
+    event.phase = evaluation->block->number == check_block ? "check" : "boot";
     event.arm = evaluation->plan.arms[static_cast<std::size_t>(boot->arm)].name;
     event.step = progress.phase;
     event.done = progress.done;
@@ -244,11 +245,42 @@ void Coordinator::boot_hello(const msg::BootHello& hello) {
     store_report(hello.attempt, [&](store::Writer& writer) { return writer.set_attempt_hello(hello.attempt, row); });
 }
 
+namespace {
+
+const char* kind_of(const msg::RunOrder& order) {
+    if (order.check) return "check";
+    if (order.profile.frequency_hz > 0) return "profiled";
+    return order.counters.empty() ? "timed" : "counted";
+}
+
+/// The first thing the kernel was unhappy with; empty if nothing. A clock that is unsteady is not its fault.
+std::string complaint_of(const std::vector<msg::ConsoleEvent>& console) {
+    for (const auto& event : console)
+        if (event.kind != "timer") return event.text.substr(0, event.text.find('\n'));
+    return {};
+}
+
+std::vector<store::NewProfileSymbol> shares(const std::vector<msg::ProfileSymbol>& profile) {
+    double all = 0;
+    for (const auto& symbol : profile) all += static_cast<double>(symbol.samples);
+    std::vector<store::NewProfileSymbol> rows;
+    for (const auto& [symbol, caller, samples] : profile)
+        rows.push_back({symbol, caller, samples, static_cast<double>(samples) / all});
+    return rows;
+}
+
+}  // namespace
+
+msg::AgentPlan Coordinator::runs_of(const core::Evaluation& evaluation, int arm) {
+    const int block = evaluation.block->number;
+    return block == check_block ? check_runs(evaluation.plan, arm) : boot_runs(evaluation.plan, block);
+}
+
 void Coordinator::run_finished(const msg::RunFinished& run) {
     core::Boot* boot = nullptr;
     const auto* evaluation = find_by_attempt(run.attempt, boot);
     if (evaluation == nullptr) return;  // of an attempt that was given up: its samples would never count
-    const auto orders = boot_runs(evaluation->plan, evaluation->block->number).runs;
+    const auto orders = runs_of(*evaluation, boot->arm).runs;
     const auto order =
         std::find_if(orders.begin(), orders.end(), [&](const msg::RunOrder& o) { return o.seq == run.seq; });
     if (order == orders.end()) {
@@ -261,11 +293,22 @@ void Coordinator::run_finished(const msg::RunFinished& run) {
     row.point = order->point;
     row.iteration = order->iteration;
     row.warmup = order->warmup;
-    row.counted = !order->counters.empty();
+    row.kind = kind_of(*order);
     row.started_ns = run.started_ns;
     for (const auto& s : run.samples) row.samples.push_back({s.metric, s.value, s.reason, s.enabled_ns, s.running_ns});
+    for (const auto& s : run.conditions) row.conditions.push_back({s.metric, s.value, s.reason, {}, {}});
+    row.profile = shares(run.profile);
     if (store_report(run.attempt, [&](store::Writer& writer) { return writer.add_run(run.attempt, row); }))
         parts_.host->acknowledge(run.attempt, run.seq);
+}
+
+Result<std::optional<core::Exclusion>> Coordinator::exclusion_of(const core::Evaluation& evaluation,
+                                                                 const std::string& attempt) const {
+    const auto& exclude = evaluation.plan.experiment.exclude;
+    if (!declares(exclude) || evaluation.block->number == check_block) return std::optional<core::Exclusion>();
+    const auto conditions = parts_.store->block_conditions(attempt);
+    if (!conditions) return pass(conditions);
+    return judge_block(*conditions, exclude);
 }
 
 void Coordinator::boot_finished(const msg::BootFinished& finished) {
@@ -284,10 +327,20 @@ void Coordinator::boot_finished(const msg::BootFinished& finished) {
     auto* evaluation = find_by_attempt(finished.attempt, boot);
     if (evaluation != nullptr) {
         const auto time = pace_.finished(finished.attempt, parts_.clock->wall());
-        if (finished.outcome == msg::Outcome::ok) pace_.boot_took(evaluation->uid, boot->arm, time);
+        const bool timed = evaluation->block->number != check_block;
+        if (finished.outcome == msg::Outcome::ok && timed) pace_.boot_took(evaluation->uid, boot->arm, time);
+    }
+    std::optional<core::Exclusion> exclusion;
+    if (evaluation != nullptr && finished.outcome == msg::Outcome::ok) {
+        auto judged = exclusion_of(*evaluation, finished.attempt);
+        if (!judged) return fatal(judged.error());
+        exclusion = std::move(*judged);
     }
     reports_[finished.attempt] = std::move(report);
-    handle(core::AttemptFinished{finished.attempt, finished.outcome, finished.detail});
+    std::string complaint;
+    if (evaluation != nullptr && evaluation->block->number == check_block) complaint = complaint_of(finished.console);
+    handle(core::AttemptFinished{finished.attempt, finished.outcome, finished.detail, std::move(exclusion),
+                                 std::move(complaint)});
     reports_.erase(finished.attempt);
 }
 

@@ -111,6 +111,12 @@ class Coordinator final : public Service, public HostListener {
     Builder::Progress progress_of(const std::string& evaluation, const char* phase, const std::string& arm);
     core::Evaluation* find(const std::string& uid);
     core::Evaluation* find_by_attempt(const std::string& attempt, core::Boot*& boot);
+    /// What the agent does in a boot of an arm in the present block.
+    static msg::AgentPlan runs_of(const core::Evaluation& evaluation, int arm);
+    /// Why the block of an attempt that went well cannot count; nothing when it can. The store has what is judged, so
+    /// that a restart comes to the same judgement.
+    Result<std::optional<core::Exclusion>> exclusion_of(const core::Evaluation& evaluation,
+                                                        const std::string& attempt) const;
     msg::BootRequest boot_request(const core::Evaluation& evaluation, const core::Dispatch& command) const;
 
     Parts parts_;

@@ -25,6 +25,7 @@ Pace::Outlook Pace::outlook(const core::Evaluation& evaluation) const {
     const auto look = std::min(static_cast<std::size_t>(evaluation.looks_done), looks.size() - 1);
     out.blocks = looks[look];
     out.block = evaluation.block ? evaluation.block->number : 0;
+    const bool checking = evaluation.block && evaluation.block->number == check_block;
 
     std::map<int, Mean> means;
     if (const auto found = means_.find(evaluation.uid); found != means_.end()) means = found->second;
@@ -40,12 +41,14 @@ Pace::Outlook Pace::outlook(const core::Evaluation& evaluation) const {
     const auto blocks_after = std::max<std::int64_t>(0, out.blocks - std::max<std::int64_t>(out.block, 0));
     std::int64_t arms = 0;
     for (std::size_t i = 0; i < evaluation.arms.size(); ++i) {
-        if (evaluation.arms[i].status != core::ArmStatus::ready) continue;
+        if (evaluation.arms[i].status != core::ArmStatus::ready || evaluation.plan.arms[i].role == Role::debug)
+            continue;
         ++arms;
         left += static_cast<double>(blocks_after) * expected(static_cast<int>(i));
     }
     out.boots = arms * out.blocks;
     out.boots_done = arms * std::max<std::int64_t>(0, out.block - 1);
+    if (checking) out.boots = std::ssize(evaluation.block->boots);  // those of the checks, for themselves
     if (evaluation.block) {
         for (const auto& boot : evaluation.block->boots) {
             if (boot.status == core::BootStatus::done)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "daemon/spec/experiment_json.h"
 
@@ -28,7 +29,7 @@ Status restore_arms(const store::EvaluationTree& tree, core::Evaluation& evaluat
     for (const auto& row : tree.arms) {
         auto status = parse_status<S>(row.status, {S::pending, S::building, S::ready, S::failed, S::stopped});
         if (!status) return pass(status);
-        evaluation.arms.push_back({*status, 0, {}});
+        evaluation.arms.push_back({*status, 0, {}, {}});
         evaluation.frozen = evaluation.frozen && row.kernel_id.has_value();
     }
     return {};
@@ -40,17 +41,25 @@ int arm_index(const core::Evaluation& evaluation, const std::string& name) {
     return static_cast<int>(found - arms.begin());
 }
 
-/// Failures in a row, as the boots before the present one left them.
+/// Failures in a row and of checks, as the boots before the present one left them.
 void restore_failures(const store::EvaluationTree& tree, core::Evaluation& evaluation) {
+    std::set<std::int64_t> check_boots;  // row ids of the check block's tries
+    for (const auto& block : tree.blocks)
+        if (block.number == check_block) check_boots.insert(block.id);
     for (const auto& boot : tree.boots) {
         const auto arm = static_cast<std::size_t>(arm_index(evaluation, boot.arm));
         if (arm >= evaluation.arms.size() || boot.status != "done") continue;
         const auto outcome = msg::parse_outcome(boot.outcome);
         if (!outcome) continue;
-        if (*outcome == msg::Outcome::ok) evaluation.arms[arm].failures_in_a_row = 0;
+        const bool check = check_boots.contains(boot.block_id);
+        if (*outcome == msg::Outcome::ok && !check) evaluation.arms[arm].failures_in_a_row = 0;
         const bool fault = *outcome == msg::Outcome::boot_failure || *outcome == msg::Outcome::kernel_crash ||
                            *outcome == msg::Outcome::hang || *outcome == msg::Outcome::workload_error;
         if (!fault) continue;
+        if (check) {
+            evaluation.arms[arm].check_failure = boot.outcome + ": " + boot.detail;
+            continue;
+        }
         ++evaluation.arms[arm].failures_in_a_row;
         evaluation.arms[arm].last_failure = boot.outcome + ": " + boot.detail;
     }
@@ -75,6 +84,18 @@ Result<core::Boot> restore_boot(const store::EvaluationTree& tree, const store::
             ++boot.infra_errors;
     }
     return boot;
+}
+
+/// Earlier tries at the block, and the pause that the last of them asked for.
+void restore_exclusions(const store::EvaluationTree& tree, core::Block& block) {
+    const store::BlockRow* last = nullptr;
+    for (const auto& row : tree.blocks) {
+        if (row.number != block.number || row.repetition >= block.repetition) continue;
+        ++block.excluded[row.cause];
+        last = &row;
+    }
+    if (last == nullptr || last->cause == core::interrupted || !last->finished_at || block.boots.empty()) return;
+    block.boots.front().not_before = wall(*last->finished_at) + core::pause_after(core::noisy_tries(block));
 }
 
 }  // namespace
@@ -102,7 +123,8 @@ Result<core::Evaluation> restore_evaluation(const store::EvaluationTree& tree) {
     if (auto arms = restore_arms(tree, evaluation); !arms) return pass(arms);
 
     for (const auto& block : tree.blocks) {
-        if (block.status == core::to_string(core::BlockStatus::complete)) ++evaluation.blocks_complete;
+        if (block.status == core::to_string(core::BlockStatus::complete) && block.number != check_block)
+            ++evaluation.blocks_complete;
         core::Block present;
         present.number = static_cast<int>(block.number);
         present.repetition = static_cast<int>(block.repetition);
@@ -117,6 +139,7 @@ Result<core::Evaluation> restore_evaluation(const store::EvaluationTree& tree) {
             if (!boot) return pass(boot);
             present.boots.push_back(*boot);
         }
+        restore_exclusions(tree, present);
         evaluation.block = std::move(present);  // the last one is the present one
     }
     restore_failures(tree, evaluation);

@@ -22,6 +22,10 @@ void add_metrics(const WorkloadSpec& workload, std::vector<store::NewMetric>& me
     };
     if (const auto* info = find_workload(workload.workload))
         for (const auto& metric : info->metrics) add(std::string(metric.name));
+    if (workload.profile) {
+        for (const auto& group : workload.profile->groups) add(std::string(share_prefix) + group.name);
+        for (const auto& metric : profile_run_metrics()) add(std::string(metric.name));
+    }
     if (workload.counters.empty()) return;
     for (const auto& metric : counter_run_metrics()) add(std::string(metric.name));
     for (const auto& counter : workload.counters) add(counter);
@@ -53,7 +57,8 @@ store::NewEvaluation new_evaluation(const std::string& uid, const Submission& su
     for (const auto& arm : plan.arms) {
         const auto& spec = plan.experiment.arms[static_cast<std::size_t>(arm.kernel_of)];
         for (const auto& json : experiment.at("arms"))
-            if (json.at("name") == spec.name) row.arms.push_back({arm.name, arm.against, arm.control, dump_json(json)});
+            if (json.at("name") == spec.name)
+                row.arms.push_back({arm.name, arm.against, arm.control(), to_string(arm.role), dump_json(json)});
     }
     for (const auto& workload : plan.experiment.workloads) {
         std::int64_t number = 0;
@@ -61,6 +66,8 @@ store::NewEvaluation new_evaluation(const std::string& uid, const Submission& su
             row.points.push_back({workload.workload, number++, point_label(workload, point), dump_json(Json(point))});
         add_metrics(workload, row.metrics);
     }
+    for (const auto& check : plan.experiment.checks)
+        row.points.push_back({check.check, 0, "", dump_json(Json(check.with))});
     return row;
 }
 

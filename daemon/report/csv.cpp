@@ -2,6 +2,7 @@
 #include <map>
 #include <utility>
 
+#include "daemon/report/profile.h"
 #include "daemon/report/report.h"
 
 namespace kab::report {
@@ -46,28 +47,67 @@ std::map<std::pair<std::string, std::string>, std::string> parameters_of_points(
     return parameters;
 }
 
+/// The columns up to `parameters`: whose value it is.
+class LeadingColumns {
+  public:
+    explicit LeadingColumns(const ReportInput& report)
+        : boots_(boots_that_count(report)),
+          parameters_(parameters_of_points(report)),
+          lead_(report.tree.evaluation.uid + "," + quoted(report.tree.evaluation.experiment)) {}
+
+    std::string of(const std::string& arm, bool control, const std::string& role, std::int64_t block,
+                   std::int64_t position, const std::string& workload, const std::string& point) const {
+        const auto found = boots_.find({block, arm});
+        const BootColumns boot = found == boots_.end() ? BootColumns{} : found->second;
+        const auto parameters = parameters_.find({workload, point});
+        return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},", lead_, quoted(arm), control ? 1 : 0, role,
+                           block, boot.repetition, position, boot.boot, boot.attempt, quoted(boot.host), boot.accel,
+                           quoted(workload), quoted(point),
+                           parameters == parameters_.end() ? "" : parameters->second);
+    }
+
+  private:
+    std::map<std::pair<std::int64_t, std::string>, BootColumns> boots_;
+    std::map<std::pair<std::string, std::string>, std::string> parameters_;
+    std::string lead_;
+};
+
+/// A row a boot and symbol, "symbol:NAME", or symbol and caller, "symbol:NAME<CALLER".
+void add_profiles(const ReportInput& report, const LeadingColumns& leading, std::string& out) {
+    std::map<std::pair<std::int64_t, std::string>, std::int64_t> positions;
+    for (const auto& boot : report.boots)
+        if (boot.block_status == "complete" && boot.outcome == "ok") positions[{boot.block, boot.arm}] = boot.position;
+    std::map<std::string, const store::ArmRow*> arms;
+    for (const auto& arm : report.tree.arms) arms[arm.name] = &arm;
+    for (const auto& profile : profiles(report)) {
+        for (const auto& line : profile.lines) {
+            const std::string metric = "symbol:" + line.symbol + (line.caller.empty() ? "" : "<" + line.caller);
+            for (const auto& [boot, value] : line.boots) {
+                const auto& arm = *arms.at(report.input.arms[static_cast<std::size_t>(boot.first)].name);
+                out += leading.of(arm.name, arm.control, arm.role, boot.second, positions[{boot.second, arm.name}],
+                                  profile.workload, profile.point);
+                out += fmt::format(",,0,profiled,{},1,neither,linear,{},,,\n", quoted(metric), value);
+            }
+        }
+    }
+}
+
 }  // namespace
 
 std::string render_csv(const ReportInput& report) {
     std::string out =
-        "evaluation,experiment,arm,control,block,repetition,position,boot,attempt,host,accel,workload,point,"
+        "evaluation,experiment,arm,control,role,block,repetition,position,boot,attempt,host,accel,workload,point,"
         "parameters,seq,iteration,warmup,kind,metric,unit,better,scale,value,reason,enabled_ns,running_ns\n";
-    const auto boots = boots_that_count(report);
-    const auto parameters = parameters_of_points(report);
-    const std::string lead = report.tree.evaluation.uid + "," + quoted(report.tree.evaluation.experiment);
+    const LeadingColumns leading(report);
     for (const auto& s : report.samples) {
         const bool odd = s.value && !std::isfinite(*s.value);
-        const auto found = boots.find({s.block, s.arm});
-        const BootColumns boot = found == boots.end() ? BootColumns{} : found->second;
-        const auto point = parameters.find({s.workload, s.point});
-        out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},", lead, quoted(s.arm), s.control ? 1 : 0, s.block,
-                           boot.repetition, s.position, boot.boot, boot.attempt, quoted(boot.host), boot.accel,
-                           quoted(s.workload), quoted(s.point), point == parameters.end() ? "" : point->second);
-        out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", s.seq, s.iteration, s.warmup ? 1 : 0,
-                           s.counted ? "counted" : "timed", quoted(s.metric), quoted(s.unit), s.better, s.scale,
+        out += leading.of(s.arm, s.control, s.role, s.block, s.position, s.workload, s.point);
+        out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", s.seq, s.iteration, s.warmup ? 1 : 0, s.kind,
+                           quoted(s.metric), quoted(s.unit), s.better, s.scale,
                            s.value && !odd ? fmt::format("{}", *s.value) : "",
                            odd ? "not a finite number" : quoted(s.reason), number(s.enabled_ns), number(s.running_ns));
     }
+    add_profiles(report, leading, out);
     return out;
 }
 

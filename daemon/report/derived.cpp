@@ -20,7 +20,7 @@ Derived::Derived(const ReportInput& report) {
     const int look = report.input.look;
     const auto& looks = report.input.design.looks;
     for (const auto& sample : report.samples) {
-        if (!sample.counted || sample.warmup || !sample.value || !std::isfinite(*sample.value)) continue;
+        if (sample.kind != "counted" || sample.warmup || !sample.value || !std::isfinite(*sample.value)) continue;
         if (look >= 0 && sample.block > looks[static_cast<std::size_t>(look)]) continue;
         values_[{sample.workload, sample.point, sample.arm, sample.metric}][{sample.block, sample.iteration}] =
             *sample.value;

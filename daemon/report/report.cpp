@@ -29,7 +29,7 @@ Costs measured_costs(const ReportInput& report) {
     std::string first;
     for (const auto& sample : report.samples) {
         const std::string run = fmt::format("{}/{}/{}/{}/{}/{}/{}", sample.block, sample.arm, sample.workload,
-                                            sample.point, sample.iteration, sample.warmup, sample.counted);
+                                            sample.point, sample.iteration, sample.warmup, sample.kind);
         if (run != first) ++runs;
         first = run;
     }
@@ -73,12 +73,18 @@ Result<ReportInput> gather(const store::Store& store, const std::string& evaluat
     auto samples = store.samples(evaluation_uid);
     if (!samples) return pass(samples);
     report.samples = std::move(*samples);
+    auto profile = store.profiles(evaluation_uid);
+    if (!profile) return pass(profile);
+    report.profile = std::move(*profile);
     auto boots = store.boots(evaluation_uid);
     if (!boots) return pass(boots);
     report.boots = std::move(*boots);
     auto console = store.console_events(evaluation_uid);
     if (!console) return pass(console);
     report.console = std::move(*console);
+    auto conditions = store.conditions(evaluation_uid);
+    if (!conditions) return pass(conditions);
+    report.conditions = std::move(*conditions);
     return assemble(std::move(report));
 }
 

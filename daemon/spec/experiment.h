@@ -38,6 +38,18 @@ struct Arm {
 /// One combination of swept parameters: name → value, all parameters of the workload included.
 using Parameters = std::map<std::string, std::int64_t>;
 
+/// Sampling of the kernel in iterations of their own. `share:NAME` of each group is a metric of the workload.
+struct ProfileSpec {
+    struct Group {
+        std::string name;
+        std::vector<std::string> symbols;  ///< where the sample was taken
+        std::vector<std::string> callers;  ///< empty: any
+    };
+    int frequency_hz = 997;  ///< samples a second on each CPU
+    int iterations = 1;      ///< profiled iterations a boot, at each point
+    std::vector<Group> groups;
+};
+
 struct WorkloadSpec {
     std::string workload;                                    ///< catalog name
     Parameters with;                                         ///< fixed parameters, defaults filled in
@@ -46,9 +58,33 @@ struct WorkloadSpec {
     int warmup = 1;                                          ///< iterations before them, flagged
     std::vector<std::string> counters;                       ///< perf events
     int counter_iterations = 1;                              ///< iterations with counters on; 0 without counters
+    std::optional<ProfileSpec> profile;
+    std::optional<double> quantile;  ///< score of a boot by this quantile of its iterations; else by their mean
 
     /// The product of the sweep in the order of the file's values; one point when nothing is swept.
     std::vector<Parameters> points() const;
+};
+
+/// A self-check of what the patches touch: run in a boot of every arm before the first block.
+struct CheckSpec {
+    std::string check;        ///< catalog name
+    Parameters with;          ///< defaults filled in
+    bool debug_only = false;  ///< needs what only the debug variants have
+};
+
+/// The variant of each built arm on which the checks run as well: the arm with these appended.
+struct DebugSpec {
+    std::vector<std::string> config, patches;
+    bool empty() const { return config.empty() && patches.empty(); }  ///< no variant
+};
+
+/// Causes for which a block is booted again, declared beforehand and blind to the arm. Absent: measured and shown only.
+struct Exclude {
+    std::optional<double> host_load;  ///< runnable tasks of others per CPU of the host, when a run starts
+    std::optional<double> steal;      ///< share of the host's CPU time in a run
+    std::optional<double> run_delay;  ///< share of a run that virtual CPUs waited for a CPU of the host
+    std::optional<double> canary;     ///< share by which a fixed loop was slower than the block's fastest
+    bool throttled = false;           ///< a CPU of the host was throttled in a run
 };
 
 struct HostSpec {
@@ -59,6 +95,9 @@ struct HostSpec {
     std::int64_t memory_bytes = 512LL << 20;
     Accel accel = Accel::automatic;
     Machine machine = Machine::automatic;
+    bool exact = false;        ///< one virtual CPU whose clock counts instructions
+    bool vary_timer = true;    ///< exact: the phase of the timer differs from block to block
+    bool vary_layout = false;  ///< exact: so does the layout of memory
 };
 
 struct Decide {
@@ -68,6 +107,7 @@ struct Decide {
     std::vector<int> looks{6, 10, 16, 24, 32};  ///< blocks after which the data is looked at
     std::optional<int> fixed;                   ///< a fixed number of blocks instead of looks
     bool control = true;                        ///< the hidden A' arm
+    bool relink = false;                        ///< one more: the baseline with its code moved
     std::optional<std::uint64_t> seed;          ///< else drawn at submission
 };
 
@@ -84,7 +124,10 @@ struct Experiment {
     std::string question;
     std::vector<Arm> arms;  ///< in the order of the file; the first is the baseline
     std::vector<WorkloadSpec> workloads;
+    std::vector<CheckSpec> checks;
+    DebugSpec debug;  ///< empty without checks
     HostSpec host;
+    Exclude exclude;
     Decide decide;
     Limits limits;
 };

@@ -90,10 +90,10 @@ Status read_blocks(Database& database, EvaluationTree& tree) {
     const auto id = tree.evaluation.id;
     auto blocks =
         database.statement("read the blocks",
-                           "SELECT id, number, repetition, status, detail, started_at, finished_at FROM block "
+                           "SELECT id, number, repetition, status, detail, cause, started_at, finished_at FROM block "
                            "WHERE evaluation_id = ? ORDER BY number, repetition");
     auto block_rows = collect<BlockRow>(blocks.bind(id), [](const Statement& s, BlockRow& row) {
-        s.read(row.id, row.number, row.repetition, row.status, row.detail, row.started_at, row.finished_at);
+        s.read(row.id, row.number, row.repetition, row.status, row.detail, row.cause, row.started_at, row.finished_at);
     });
     if (!block_rows) return pass(block_rows);
     tree.blocks = std::move(*block_rows);
@@ -130,12 +130,12 @@ Status read_arms(Database& database, EvaluationTree& tree) {
     auto arms = database.statement(
         "read the arms",
         "SELECT arm.id, arm.evaluation_id, arm.position, arm.name, coalesce(against.name, ''), arm.status, arm.detail, "
-        "arm.kernel_request, arm.control, arm.kernel_id FROM arm LEFT JOIN arm AS against ON against.id = "
+        "arm.kernel_request, arm.control, arm.role, arm.kernel_id FROM arm LEFT JOIN arm AS against ON against.id = "
         "arm.against_id "
         "WHERE arm.evaluation_id = ? ORDER BY arm.position");
     auto arm_rows = collect<ArmRow>(arms.bind(tree.evaluation.id), [](const Statement& s, ArmRow& row) {
         s.read(row.id, row.evaluation_id, row.position, row.name, row.against, row.status, row.detail,
-               row.kernel_request, row.control, row.kernel_id);
+               row.kernel_request, row.control, row.role, row.kernel_id);
     });
     if (!arm_rows) return pass(arm_rows);
     tree.arms = std::move(*arm_rows);

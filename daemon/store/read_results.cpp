@@ -58,14 +58,30 @@ Result<std::optional<KernelRow>> Store::kernel(const std::string& key) const {
 Result<std::vector<SampleRow>> Store::samples(const std::string& evaluation_uid) const {
     auto query = impl_->database->statement(
         "read the samples",
-        "SELECT arm, workload, point, metric, unit, better, scale, control, warmup, kind = "
-        "'counted', block, iteration, "
+        "SELECT arm, workload, point, metric, unit, better, scale, control, role, warmup, kind, block, iteration, "
         "position, seq, value, reason, enabled_ns, running_ns FROM v_sample WHERE evaluation = ? "
         "ORDER BY block, position, seq, metric");
     return collect<SampleRow>(query.bind(evaluation_uid), [](const Statement& s, SampleRow& row) {
-        s.read(row.arm, row.workload, row.point, row.metric, row.unit, row.better, row.scale, row.control, row.warmup,
-               row.counted, row.block, row.iteration, row.position, row.seq, row.value, row.reason, row.enabled_ns,
-               row.running_ns);
+        s.read(row.arm, row.workload, row.point, row.metric, row.unit, row.better, row.scale, row.control, row.role,
+               row.warmup, row.kind, row.block, row.iteration, row.position, row.seq, row.value, row.reason,
+               row.enabled_ns, row.running_ns);
+    });
+}
+
+Result<std::vector<ProfileRow>> Store::profiles(const std::string& evaluation_uid) const {
+    auto query = impl_->database->statement(
+        "read the profiles",
+        "WITH one AS MATERIALIZED (SELECT arm, block, workload, point, seq, symbol, caller, samples, share "
+        "FROM v_profile WHERE evaluation = ?), "
+        "runs AS (SELECT arm, block, workload, point, count(DISTINCT seq) AS runs FROM one "
+        "GROUP BY arm, block, workload, point) "
+        "SELECT one.arm, one.workload, one.point, one.symbol, one.caller, one.block, sum(one.samples), "
+        "sum(one.share) / runs.runs FROM one JOIN runs ON runs.arm = one.arm AND runs.block = one.block AND "
+        "runs.workload = one.workload AND runs.point = one.point "
+        "GROUP BY one.arm, one.block, one.workload, one.point, one.symbol, one.caller "
+        "ORDER BY one.block, one.arm, one.workload, one.point, one.symbol, one.caller");
+    return collect<ProfileRow>(query.bind(evaluation_uid), [](const Statement& s, ProfileRow& row) {
+        s.read(row.arm, row.workload, row.point, row.symbol, row.caller, row.block, row.samples, row.share);
     });
 }
 

@@ -12,6 +12,7 @@ struct NewArm {
     std::string name;
     std::string against;  ///< empty for a baseline
     bool control = false;
+    std::string role;            ///< measured, control, relinked, debug
     std::string kernel_request;  ///< JSON of kernel::Request
 };
 
@@ -65,12 +66,14 @@ struct ArmRow {
     std::int64_t id = 0, evaluation_id = 0, position = 0;
     std::string name, against, status, detail, kernel_request;
     bool control = false;
+    std::string role;  ///< measured, control, relinked, debug
     std::optional<std::int64_t> kernel_id;
 };
 
 struct BlockRow {
     std::int64_t id = 0, number = 0, repetition = 1;
     std::string status, detail;  ///< running, complete, excluded
+    std::string cause;           ///< of an excluded block: interrupted, steal, ...; else empty
     std::int64_t started_at = 0;
     std::optional<std::int64_t> finished_at;
 };
@@ -108,19 +111,22 @@ struct NewSample {
     std::optional<std::int64_t> enabled_ns, running_ns;
 };
 
+struct NewProfileSymbol {
+    std::string symbol, caller;  ///< caller: of a symbol in a group, the nearest that is in none; else empty
+    std::int64_t samples = 0;
+    double share = 0;  ///< of all samples of the run, 0..1
+};
+
 struct NewRun {
     std::int64_t seq = 0;
     std::string workload;
     std::int64_t point = 0, iteration = 0;
-    bool warmup = false, counted = false;
+    bool warmup = false;
+    std::string kind = "timed";  ///< timed, counted, profiled, check
     std::int64_t started_ns = 0;
     std::vector<NewSample> samples;
-};
-
-struct NewProfileSymbol {
-    std::string symbol, caller;  ///< caller: a declared group it is attributed to; may be empty
-    std::int64_t samples = 0;
-    double share = 0;  ///< of all samples of the run, 0..1
+    std::vector<NewSample> conditions;  ///< how quiet the machine was; no metric of the evaluation
+    std::vector<NewProfileSymbol> profile;
 };
 
 struct AttemptHello {
@@ -146,11 +152,29 @@ struct NewConsoleEvent {
 /// A sample as the view v_sample gives it (accepted attempts of complete blocks).
 struct SampleRow {
     std::string arm, workload, point, metric, unit, better, scale;
-    bool control = false, warmup = false, counted = false;
+    std::string role, kind;  ///< of the arm (measured, control, ...); of the run (timed, counted, profiled)
+    bool control = false, warmup = false;
     std::int64_t block = 0, iteration = 0, position = 0, seq = 0;
     std::optional<double> value;
     std::string reason;
     std::optional<std::int64_t> enabled_ns, running_ns;
+};
+
+/// What the machine did beside a run: a value, or the reason why there is none.
+struct ConditionRow {
+    std::string arm, kind, name;  ///< kind: of the run
+    std::int64_t block = 0, repetition = 1, seq = 0;
+    bool warmup = false;
+    std::optional<double> value;
+    std::string reason;
+};
+
+/// What fell on one kernel symbol in the profiled runs of one boot that counts, at one point of a workload.
+struct ProfileRow {
+    std::string arm, workload, point, symbol, caller;
+    std::int64_t block = 0;
+    std::int64_t samples = 0;
+    double share = 0;  ///< mean of the boot's profiled runs; a run without the symbol counts as 0
 };
 
 struct ComparisonRow {

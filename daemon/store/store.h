@@ -43,7 +43,11 @@ class Store {
         const std::string& evaluation_uid) const;  ///< by arm position, one per arm with a kernel
     Result<std::vector<KernelRow>> kernels() const;
     Result<std::optional<KernelRow>> kernel(const std::string& key) const;
-    Result<std::vector<SampleRow>> samples(const std::string& evaluation_uid) const;          ///< what counts; ordered
+    Result<std::vector<SampleRow>> samples(const std::string& evaluation_uid) const;        ///< what counts; ordered
+    Result<std::vector<ConditionRow>> conditions(const std::string& evaluation_uid) const;  ///< of runs that count
+    /// Of the block that an attempt belongs to: of its boots that went well so far, and of the attempt itself.
+    Result<std::vector<ConditionRow>> block_conditions(const std::string& attempt_uid) const;
+    Result<std::vector<ProfileRow>> profiles(const std::string& evaluation_uid) const;        ///< what counts; ordered
     Result<std::vector<ComparisonRow>> comparisons(const std::string& evaluation_uid) const;  ///< of the last look
     Result<std::vector<BootReport>> boots(const std::string& evaluation_uid) const;
     Result<std::vector<ConsoleEventRow>> console_events(const std::string& evaluation_uid) const;
@@ -90,8 +94,10 @@ class Writer {
     Status set_arm_kernel(const std::string& evaluation, const std::string& arm, const KernelRow& kernel);
     Status set_kernel_built(const KernelRow& kernel, std::int64_t at);
     Status add_block(const std::string& evaluation, std::int64_t number, std::int64_t repetition, std::int64_t at);
+    /// `cause`: of an excluded block, one word for why ("interrupted", "steal"); else empty.
     Status set_block(const std::string& evaluation, std::int64_t number, std::int64_t repetition,
-                     const std::string& from, const std::string& to, const std::string& detail, std::int64_t at);
+                     const std::string& from, const std::string& to, const std::string& detail,
+                     const std::string& cause, std::int64_t at);
     Status add_boot(const std::string& evaluation, std::int64_t number, std::int64_t repetition, const std::string& arm,
                     std::int64_t position, const std::string& uid, std::int64_t at);
     Status set_boot(const std::string& uid, const std::string& from, const std::string& to, const std::string& outcome,
@@ -102,7 +108,6 @@ class Writer {
     Status set_attempt_hello(const std::string& uid, const AttemptHello& hello);
     /// Idempotent: a seq that is already there is left as it is.
     Status add_run(const std::string& attempt_uid, const NewRun& run);
-    Status add_profile(const std::string& attempt_uid, std::int64_t seq, const std::vector<NewProfileSymbol>& symbols);
     Status finish_attempt(const std::string& uid, const AttemptEnd& end, const std::vector<NewConsoleEvent>& events,
                           std::int64_t at);  ///< "dispatched" -> "finished"
     /// boot.accepted_attempt: NULL -> this attempt. The one act that makes samples count (once the block is complete,

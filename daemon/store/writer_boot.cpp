@@ -76,6 +76,27 @@ Status add_samples(Database& database, const AttemptKey& attempt, std::int64_t r
     return {};
 }
 
+Status add_conditions(Database& database, std::int64_t run, const std::vector<NewSample>& conditions) {
+    for (const auto& condition : conditions) {
+        auto insert = database.statement("add a condition",
+                                         "INSERT INTO condition (run_id, name, value, reason) VALUES (?, ?, ?, ?)");
+        insert.bind(run, condition.metric, condition.value, NullIfEmpty{condition.reason});
+        if (auto done = insert.run(); !done) return done;
+    }
+    return {};
+}
+
+Status add_profile(Database& database, std::int64_t run, const std::vector<NewProfileSymbol>& symbols) {
+    for (const auto& symbol : symbols) {
+        auto insert = database.statement(
+            "add a profile's symbol",
+            "INSERT INTO profile_symbol (run_id, symbol, caller, samples, share) VALUES (?, ?, ?, ?, ?)");
+        insert.bind(run, symbol.symbol, symbol.caller, symbol.samples, std::optional<double>(symbol.share));
+        if (auto done = insert.run(); !done) return done;
+    }
+    return {};
+}
+
 }  // namespace
 
 Status Writer::add_block(const std::string& evaluation, std::int64_t number, std::int64_t repetition, std::int64_t at) {
@@ -89,16 +110,17 @@ Status Writer::add_block(const std::string& evaluation, std::int64_t number, std
 }
 
 Status Writer::set_block(const std::string& evaluation, std::int64_t number, std::int64_t repetition,
-                         const std::string& from, const std::string& to, const std::string& detail, std::int64_t at) {
+                         const std::string& from, const std::string& to, const std::string& detail,
+                         const std::string& cause, std::int64_t at) {
     auto& database = *impl_.database;
     const auto id = block_id(database, evaluation, number, repetition);
     if (!id) return pass(id);
     std::optional<std::int64_t> finished;
     if (to != "running") finished = at;
-    auto update =
-        database.statement("set the block's status",
-                           "UPDATE block SET status = ?3, detail = ?4, finished_at = ?5 WHERE id = ?1 AND status = ?2");
-    const auto changed = update.bind(*id, from, to, detail, finished).change();
+    auto update = database.statement(
+        "set the block's status",
+        "UPDATE block SET status = ?3, detail = ?4, finished_at = ?5, cause = ?6 WHERE id = ?1 AND status = ?2");
+    const auto changed = update.bind(*id, from, to, detail, finished, cause).change();
     if (!changed) return pass(changed);
     if (*changed == 0) {
         auto present = database.statement("look up the block", "SELECT status FROM block WHERE id = ?");
@@ -182,28 +204,12 @@ Status Writer::add_run(const std::string& attempt_uid, const NewRun& run) {
     auto insert = database.statement("add the run",
                                      "INSERT INTO run (attempt_id, seq, point_id, iteration, warmup, kind, started_ns) "
                                      "VALUES (?, ?, ?, ?, ?, ?, ?)");
-    insert.bind(attempt->id, run.seq, *point, run.iteration, run.warmup, run.counted ? "counted" : "timed",
-                run.started_ns);
+    insert.bind(attempt->id, run.seq, *point, run.iteration, run.warmup, run.kind, run.started_ns);
     if (auto done = insert.run(); !done) return done;
-    return add_samples(database, *attempt, database.last_id(), run);
-}
-
-Status Writer::add_profile(const std::string& attempt_uid, std::int64_t seq,
-                           const std::vector<NewProfileSymbol>& symbols) {
-    auto& database = *impl_.database;
-    const auto attempt = find_attempt(database, attempt_uid);
-    if (!attempt) return pass(attempt);
-    const auto run = run_id(database, attempt->id, seq);
-    if (!run) return pass(run);
-    if (*run == 0) return fail(Fault::not_found, "attempt {}: no run {} to profile", attempt_uid, seq);
-    for (const auto& symbol : symbols) {
-        auto insert = database.statement("add a profile's symbol",
-                                         "INSERT INTO profile_symbol (run_id, symbol, caller, samples, share) "
-                                         "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING");
-        insert.bind(*run, symbol.symbol, symbol.caller, symbol.samples, std::optional<double>(symbol.share));
-        if (auto done = insert.run(); !done) return done;
-    }
-    return {};
+    const auto id = database.last_id();
+    if (auto done = add_samples(database, *attempt, id, run); !done) return done;
+    if (auto done = add_conditions(database, id, run.conditions); !done) return done;
+    return add_profile(database, id, run.profile);
 }
 
 Status Writer::finish_attempt(const std::string& uid, const AttemptEnd& end, const std::vector<NewConsoleEvent>& events,

@@ -14,9 +14,9 @@ Status add_arms(Database& database, std::int64_t evaluation_id, const NewEvaluat
             against = *id;
         }
         auto insert = database.statement("add an arm",
-                                         "INSERT INTO arm (evaluation_id, position, name, against_id, control, "
-                                         "kernel_request) VALUES (?, ?, ?, ?, ?, ?)");
-        insert.bind(evaluation_id, position++, arm.name, against, arm.control, arm.kernel_request);
+                                         "INSERT INTO arm (evaluation_id, position, name, against_id, control, role, "
+                                         "kernel_request) VALUES (?, ?, ?, ?, ?, ?, ?)");
+        insert.bind(evaluation_id, position++, arm.name, against, arm.control, arm.role, arm.kernel_request);
         if (auto done = insert.run(); !done) return done;
     }
     return {};

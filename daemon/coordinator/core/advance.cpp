@@ -67,10 +67,22 @@ void Machine::advance_building(Evaluation& evaluation) {
     set(evaluation, EvaluationStatus::running, "all kernels are built");
 }
 
+namespace {
+
+/// Some kernel that was built has a check to run.
+bool has_checks(const Evaluation& evaluation) {
+    const auto order = block_order(evaluation.plan, check_block);
+    return std::any_of(order.begin(), order.end(), [&](int arm) {
+        return evaluation.arms[static_cast<std::size_t>(arm)].status == ArmStatus::ready;
+    });
+}
+
+}  // namespace
+
 void Machine::advance_running(Evaluation& evaluation) {
     if (evaluation.analysing) return;
     if (!evaluation.block) {
-        start_block(evaluation, evaluation.blocks_complete + 1, 1);
+        start_block(evaluation, has_checks(evaluation) ? check_block : evaluation.blocks_complete + 1, 1);
     } else if (evaluation.block->status == BlockStatus::running) {
         const auto& boots = evaluation.block->boots;
         if (std::all_of(boots.begin(), boots.end(), [](const Boot& b) { return b.status == BootStatus::done; }))
@@ -133,28 +145,53 @@ void Machine::dispatch_next(Evaluation& evaluation) {
 
 void Machine::finish_block(Evaluation& evaluation) {
     set_block(evaluation, BlockStatus::complete);
+    if (evaluation.block->number == check_block) return stop_wrong_arms(evaluation);
     ++evaluation.blocks_complete;
     stop_failing_arms(evaluation);
 }
 
-void Machine::repeat_block(Evaluation& evaluation, const std::string& why) {
+void Machine::repeat_block(Evaluation& evaluation, const Exclusion& why) {
     const int number = evaluation.block->number;
     const int repetition = evaluation.block->repetition;
     // The open attempt's boot must stay known until the host lets go of it.
     for (auto& boot : evaluation.block->boots) {
         if (boot.open_attempt.empty()) continue;
-        out_.transitions.emplace_back(FinishAttempt{boot.open_attempt, msg::Outcome::cancelled, why, false});
+        out_.transitions.emplace_back(FinishAttempt{boot.open_attempt, msg::Outcome::cancelled, why.detail, false});
         command(CancelAttempt{boot.open_attempt});
         boot.open_attempt.clear();
     }
     for (auto& boot : evaluation.block->boots)
-        if (boot.status != BootStatus::done) set(boot, BootStatus::done, "cancelled", why);
-    if (repetition >= max_repetitions) {
-        return end(evaluation, EvaluationStatus::failed,
-                   fmt::format("block {} was {} {} times; raise limits.block", number, why, repetition));
-    }
+        if (boot.status != BootStatus::done) set(boot, BootStatus::done, "cancelled", why.detail);
     set_block(evaluation, BlockStatus::excluded, why);
+    auto excluded = evaluation.block->excluded;
+    const int times = ++excluded[why.cause];
+    evaluation.block->excluded = excluded;
+    const int noisy = noisy_tries(*evaluation.block);
+    if (why.cause == interrupted ? times >= max_interruptions : noisy >= max_noisy)
+        return excluded_too_often(evaluation, why);
     start_block(evaluation, number, repetition + 1);
+    evaluation.block->excluded = std::move(excluded);
+    if (why.cause != interrupted) evaluation.block->boots.front().not_before = now_ + pause_after(noisy);
+}
+
+void Machine::excluded_too_often(Evaluation& evaluation, const Exclusion& last) {
+    const auto& block = *evaluation.block;
+    if (last.cause == interrupted) {
+        return end(
+            evaluation, EvaluationStatus::failed,
+            fmt::format("{} was interrupted {} times, as it takes longer than limits.block{}: raise it",
+                        block.number == check_block ? "the check block" : fmt::format("block {}", block.number),
+                        max_interruptions, block.number == check_block ? fmt::format(" times {}", debug_patience) : ""),
+            Fault::timeout);
+    }
+    std::string causes;
+    for (const auto& [cause, times] : block.excluded)
+        if (cause != interrupted) causes += fmt::format("{}{} {}", causes.empty() ? "" : ", ", cause, times);
+    end(evaluation, EvaluationStatus::failed,
+        fmt::format("block {} was excluded {} times ({}); the last: {}. This machine is too busy for the experiment: "
+                    "quiet it, or raise exclude.{}",
+                    block.number, max_noisy, causes, last.detail, last.cause),
+        Fault::infra);
 }
 
 }  // namespace kab::core

@@ -280,10 +280,18 @@ bool Machine::comparable(const Evaluation& evaluation) const {
 }
 
 void Machine::nothing_left(Evaluation& evaluation, std::optional<Fault> fault) {
+    const auto& arms = evaluation.plan.arms;
+    const auto wrong = [&](std::size_t arm) {
+        for (std::size_t i = 0; i < arms.size(); ++i)
+            if (!evaluation.arms[i].check_failure.empty() &&
+                (i == arm || (arms[i].role == Role::debug && arms[i].kernel_of == static_cast<int>(arm))))
+                return true;
+        return false;
+    };
     std::string names;
     for (std::size_t i = 0; i < evaluation.arms.size(); ++i)
-        if (evaluation.plan.arms[i].role == Role::measured && !usable(evaluation.arms[i].status))
-            names += (names.empty() ? "" : ", ") + evaluation.plan.arms[i].name;
+        if (arms[i].role == Role::measured && !usable(evaluation.arms[i].status))
+            names += (names.empty() ? "" : ", ") + arms[i].name + (wrong(i) ? " failed its checks" : "");
     end(evaluation, EvaluationStatus::failed, "nothing is left to compare; stopped or failed: " + names, fault);
 }
 

@@ -36,9 +36,12 @@ class Machine {
     void start_block(Evaluation& evaluation, int number, int repetition);
     void dispatch_next(Evaluation& evaluation);
     void finish_block(Evaluation& evaluation);
-    void repeat_block(Evaluation& evaluation, const std::string& why);
+    void repeat_block(Evaluation& evaluation, const Exclusion& why);
+    void excluded_too_often(Evaluation& evaluation, const Exclusion& last);
     void boot_failed(Evaluation& evaluation, Boot& boot, const AttemptFinished& event);
-    void attempt_ended(Evaluation& evaluation, Boot& boot, const AttemptFinished& event, bool lost);
+    void attempt_ended(Evaluation& evaluation, Boot& boot, AttemptFinished event, bool lost);
+    void fail_variants(Evaluation& evaluation, int arm, const std::string& why);
+    void stop_wrong_arms(Evaluation& evaluation);
     void stop_failing_arms(Evaluation& evaluation);
     bool keeps_failing(const Evaluation& evaluation) const;
     bool comparable(const Evaluation& evaluation) const;
@@ -56,7 +59,7 @@ class Machine {
              std::optional<Fault> fault = {});
     void set(Evaluation& evaluation, int arm, ArmStatus to, const std::string& detail = {});
     void set(Boot& boot, BootStatus to, const std::string& outcome = {}, const std::string& detail = {});
-    void set_block(Evaluation& evaluation, BlockStatus to, const std::string& detail = {});
+    void set_block(Evaluation& evaluation, BlockStatus to, const Exclusion& why = {});
     void drop_finished();
 
     template <class T>

@@ -1,5 +1,6 @@
 #pragma once
 // What the coordinator knows about unfinished evaluations. Rebuilt from the store at a restart.
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,8 +18,10 @@ inline constexpr int max_lost = 25;
 /// Boots of one arm that may end in a kernel fault one after the other before the arm is stopped.
 /// Four: the least at which Fisher's exact test tells them from a baseline that never failed (p = 2/70).
 inline constexpr int max_failures_in_a_row = 4;
-/// Times one block may be booted whole before the evaluation fails.
-inline constexpr int max_repetitions = 3;
+/// Times one block may be interrupted by limits.block before the evaluation fails.
+inline constexpr int max_interruptions = 3;
+/// Times one block may be excluded for a declared cause before the evaluation fails: noise passes, mostly.
+inline constexpr int max_noisy = 8;
 
 enum class EvaluationStatus { queued, freezing, building, running, done, failed, cancelled };
 enum class ArmStatus { pending, building, ready, failed, stopped };
@@ -31,8 +34,9 @@ const char* to_string(BootStatus status);
 
 struct Arm {
     ArmStatus status = ArmStatus::pending;
-    int failures_in_a_row = 0;
+    int failures_in_a_row = 0;  ///< of timed boots
     std::string last_failure;
+    std::string check_failure;  ///< what its kernel failed with in the check block; empty if it did not
 };
 
 struct Boot {
@@ -53,6 +57,7 @@ struct Block {
     WallTime started;         ///< of its first dispatch; moved on by the time in which nothing could run
     bool dispatched = false;  ///< in this life
     std::vector<Boot> boots;
+    std::map<std::string, int> excluded{};  ///< earlier tries at this number, by the cause of their exclusion
 };
 
 struct Evaluation {
@@ -69,6 +74,17 @@ struct Evaluation {
     bool concluding = false;          ///< the analysis is of what is there; no look was due
     std::optional<WallTime> started;  ///< when building began, or this coordinator took it up again
 };
+
+/// How long the present block may take: check blocks are given more, as debug kernels are slow.
+Nanoseconds block_limit(const Evaluation& evaluation);
+
+/// The cause of an exclusion that is none of a spec's: the block took longer than limits.block.
+inline constexpr const char* interrupted = "interrupted";
+
+/// Earlier tries at the block that were excluded for a declared cause.
+int noisy_tries(const Block& block);
+/// How long the next try waits after so many, so that the machine may become quiet: 2, 4, 8 ... seconds.
+Nanoseconds pause_after(int noisy);
 
 struct State {
     std::vector<Evaluation> evaluations;  ///< unfinished, oldest first

@@ -49,6 +49,22 @@ const char* to_string(BootStatus status) {
     return "done";
 }
 
+Nanoseconds block_limit(const Evaluation& evaluation) {
+    const auto limit = evaluation.plan.experiment.limits.block;
+    return evaluation.block && evaluation.block->number == check_block ? debug_patience * limit : limit;
+}
+
+int noisy_tries(const Block& block) {
+    int tries = 0;
+    for (const auto& [cause, times] : block.excluded)
+        if (cause != interrupted) tries += times;
+    return tries;
+}
+
+Nanoseconds pause_after(int noisy) {
+    return noisy == 0 ? Nanoseconds(0) : Nanoseconds(std::chrono::seconds(1LL << std::min(noisy, max_noisy)));
+}
+
 Step step(State& state, const Event& event, WallTime now, const std::function<std::string()>& new_uid) {
     Machine machine(state, now, new_uid);
     std::visit([&](const auto& one) { machine.on(one); }, event);
@@ -66,7 +82,7 @@ std::optional<WallTime> next_deadline(const State& state) {
         if (evaluation.status != EvaluationStatus::running && evaluation.status != EvaluationStatus::building) continue;
         if (evaluation.started) sooner(*evaluation.started + limits.evaluation);
         if (!evaluation.block || evaluation.block->status != BlockStatus::running || !state.host_up) continue;
-        if (evaluation.block->dispatched) sooner(evaluation.block->started + limits.block);
+        if (evaluation.block->dispatched) sooner(evaluation.block->started + block_limit(evaluation));
         for (const auto& boot : evaluation.block->boots)
             if (boot.status == BootStatus::pending && boot.not_before > WallTime()) sooner(boot.not_before);
     }

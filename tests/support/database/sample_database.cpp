@@ -79,6 +79,7 @@ Json experiment_json(const SampleOptions& options) {
           {"alpha", 0.05},
           {"looks", {6, 10, 16, 24, 32}},
           {"control", true}}},
+        {"exclude", options.noisy ? Json{{"steal", 0.02}, {"throttled", true}} : Json::object()},
         {"limits", {{"boot_ns", 60 * second}, {"run_ns", 300 * second}, {"block_ns", 1200 * second}}}};
 }
 
@@ -101,6 +102,10 @@ class Filler {
             if (options_.interrupted_block && number == 3) {
                 block(number, 1, "excluded");
                 block(number, 2, "complete");
+            } else if (options_.noisy && (number == 2 || number == 4)) {
+                int tries = 0;
+                while (tries < number / 2) block(number, ++tries, "noisy");
+                block(number, ++tries, "complete");
             } else {
                 block(number, 1, "complete");
             }
@@ -138,7 +143,9 @@ class Filler {
         e.idempotency_key = "key-" + evaluation_;
         for (const auto& arm : figures) {
             const std::string name = arm.name;
-            e.arms.push_back({name, name == "inline-free" ? "" : "inline-free", name == "A'", R"({"kind":"tarball"})"});
+            const bool control = name == "A'";
+            e.arms.push_back({name, name == "inline-free" ? "" : "inline-free", control,
+                              control ? "control" : "measured", R"({"kind":"tarball"})"});
         }
         const std::vector<int> points = options_.swept ? std::vector<int>{0, 1} : std::vector<int>{0};
         for (int point : points)
@@ -207,18 +214,38 @@ class Filler {
             if (options_.stopped && arm.name == options_.crashing_arm && number > 3) continue;
             const auto boot = uid();
             must(writer_.add_boot(evaluation_, number, repetition, arm.name, i + 1, boot, tick()));
-            if (end == "excluded" && i >= 2) {
-                must(writer_.set_boot(boot, "pending", "done", "cancelled", "interrupted: limits.block was reached",
-                                      tick()));
+            if ((end == "excluded" || end == "noisy") && i >= 2) {
+                must(writer_.set_boot(boot, "pending", "done", "cancelled", exclusion(end).second, tick()));
             } else if (end == "running" && i >= 2) {
                 continue;
             } else {
                 run_boot(boot, arm, number);
             }
         }
-        if (end != "running")
-            must(writer_.set_block(evaluation_, number, repetition, "running", end,
-                                   end == "excluded" ? "interrupted: limits.block was reached" : "", tick()));
+        if (end == "running") return;
+        const auto [cause, detail] = exclusion(end);
+        must(writer_.set_block(evaluation_, number, repetition, "running", cause.empty() ? "complete" : "excluded",
+                               detail, cause, tick()));
+    }
+
+    /// Cause and detail of a block that ends like that; empty when it counts.
+    static std::pair<std::string, std::string> exclusion(const std::string& end) {
+        if (end == "excluded") return {"interrupted", "interrupted: limits.block was reached"};
+        if (end == "noisy")
+            return {"steal", "steal was 7.3% of the host's CPU time in run 4 of per-ns-work, more than 2%"};
+        return {};
+    }
+
+    /// The same figures from boot to boot, but for one bad run of block 5.
+    void conditions(store::NewRun& run, int number) const {
+        if (!options_.noisy) return;
+        const bool bad = number == 5 && run.seq == 4;
+        const double step = static_cast<double>(run.seq % 4);
+        run.conditions = {{"steal", bad ? 0.018 : 0.001 * step, "", {}, {}},
+                          {"run-delay", bad ? 0.31 : 0.002 * step, "", {}, {}},
+                          {"host-load", run.seq % 3 == 0 ? 1.5 : 0, "", {}, {}},
+                          {"canary", 4000000 * (bad ? 1.42 : 1 + 0.01 * step), "", {}, {}},
+                          {"throttled", {}, "the host does not tell: no CPU has thermal_throttle", {}, {}}};
     }
 
     void run_boot(const std::string& boot, const ArmFigures& arm, int number) {
@@ -240,7 +267,7 @@ class Filler {
         must(writer_.add_attempt(boot, attempt, ++tries, "local", tick()));
         must(writer_.set_attempt_hello(attempt, hello()));
         const bool crash = arm.name == options_.crashing_arm && (options_.stopped || number == 2 || number == 4);
-        runs(attempt, arm, crash);
+        runs(attempt, arm, number, crash);
         store::AttemptEnd end;
         end.outcome = crash ? "kernel-crash" : "ok";
         end.detail = crash ? "kernel BUG at ipc/namespace.c:117!" : "";
@@ -287,7 +314,7 @@ class Filler {
                 "virtio"};
     }
 
-    void runs(const std::string& attempt, const ArmFigures& arm, bool crash) {
+    void runs(const std::string& attempt, const ArmFigures& arm, int number, bool crash) {
         const double boot_factor = 1 + 0.012 * noise_.next();
         std::int64_t seq = 0;
         for (int point = 0; point < (options_.swept ? 2 : 1); ++point) {
@@ -296,15 +323,18 @@ class Filler {
                 const bool warm = i < options_.warmup;
                 // The first runs of a boot are slower.
                 const double trend = 1 + 0.05 * std::exp(-i);
-                store::NewRun run{++seq, workload,         point, warm ? i : i - options_.warmup, warm,
-                                  false, seq * 6 * second, {}};
+                store::NewRun run{
+                    ++seq, workload, point, warm ? i : i - options_.warmup, warm, "timed", seq * 6 * second,
+                    {},    {},       {}};
                 run.samples.push_back(time("elapsed", arm.elapsed * boot_factor * trend, 0.02));
                 run.samples.push_back(time("backlog", arm.backlog, 0.03));
+                conditions(run, number);
                 must(writer_.add_run(attempt, run));
             }
             for (int i = 0; i < options_.counter_iterations; ++i) {
-                store::NewRun run{++seq, workload, point, i, false, true, seq * 6 * second, {}};
+                store::NewRun run{++seq, workload, point, i, false, "counted", seq * 6 * second, {}, {}, {}};
                 counted(run, arm);
+                conditions(run, number);
                 must(writer_.add_run(attempt, run));
             }
         }

@@ -213,7 +213,7 @@ class ApiTest : public ::testing::Test {
         row.question = "does it matter?";
         row.spec_text = "experiment: " + experiment;
         row.experiment_json = "{}";
-        row.arms = {{"base", "", false, "{}"}, {"change", "base", false, "{}"}};
+        row.arms = {{"base", "", false, "measured", "{}"}, {"change", "base", false, "measured", "{}"}};
         row.points = {{"ipcns-exit", 0, "", "{}"}};
         row.metrics = {{"ipcns-exit", "elapsed", "ns", "lower", "log"}};
         write([&](store::Writer& writer) { return writer.add_evaluation(row, 1); });

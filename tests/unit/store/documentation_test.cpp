@@ -99,7 +99,7 @@ TEST_F(Documentation, ItsQueriesAnswerWhatTheySay) {
 
 TEST_F(Documentation, NamesEveryColumnOfTheViews) {
     const auto text = document();
-    for (const char* view : {"v_sample", "v_comparison", "v_boot"}) {
+    for (const char* view : {"v_sample", "v_comparison", "v_boot", "v_condition", "v_profile"}) {
         const auto begin = text.find(fmt::format("### {}\n", view));
         ASSERT_NE(begin, std::string::npos) << view;
         const auto section = text.substr(begin, text.find("\n## ", begin) - begin);

@@ -87,7 +87,7 @@ TEST(Readers, SamplesComeInBootOrderWithReasons) {
         }
         if (row.metric == "task-clock") {
             ASSERT_EQ(row.enabled_ns, row.running_ns);
-            ASSERT_TRUE(row.counted);
+            ASSERT_EQ(row.kind, "counted");
         }
     }
 }

@@ -67,9 +67,11 @@ TEST_F(WriterTest, AStatusChangesOnlyFromWhereItIs) {
     EXPECT_EQ(error.text(), "evaluation " + uid_ + ": cannot go from 'queued' to 'done', it is 'running'");
     expect_refused(Fault::conflict, [&](Writer& w) { return w.set_arm(uid_, "A'", "building", "ready", "", 9); });
     expect_refused(Fault::conflict, [&](Writer& w) { return w.set_boot(boot_, "pending", "running", "", "", 9); });
-    expect_refused(Fault::conflict, [&](Writer& w) { return w.set_block(uid_, 1, 1, "complete", "excluded", "", 9); });
+    expect_refused(Fault::conflict,
+                   [&](Writer& w) { return w.set_block(uid_, 1, 1, "complete", "excluded", "", "", 9); });
     expect_refused(Fault::not_found, [&](Writer& w) { return w.set_arm(uid_, "nobody", "pending", "ready", "", 9); });
-    expect_refused(Fault::not_found, [&](Writer& w) { return w.set_block(uid_, 7, 1, "running", "complete", "", 9); });
+    expect_refused(Fault::not_found,
+                   [&](Writer& w) { return w.set_block(uid_, 7, 1, "running", "complete", "", "", 9); });
 }
 
 TEST_F(WriterTest, AnUnknownStatusIsRefusedByTheDatabase) {
@@ -145,9 +147,10 @@ TEST_F(WriterTest, OneAttemptIsAccepted) {
 TEST_F(WriterTest, ABlockNumberCountsOnce) {
     const auto twice = expect_refused(Fault::conflict, [&](Writer& w) { return w.add_block(uid_, 1, 2, 9); });
     EXPECT_NE(twice.text().find("kab.db"), std::string::npos);
-    expect_ok([&](Writer& w) { return w.set_block(uid_, 1, 1, "running", "excluded", "interrupted", 9); });
+    expect_ok([&](Writer& w) { return w.set_block(uid_, 1, 1, "running", "excluded", "too late", "interrupted", 9); });
     expect_ok([&](Writer& w) { return w.add_block(uid_, 1, 2, 10); });
-    expect_refused(Fault::conflict, [&](Writer& w) { return w.set_block(uid_, 1, 1, "excluded", "complete", "", 11); });
+    expect_refused(Fault::conflict,
+                   [&](Writer& w) { return w.set_block(uid_, 1, 1, "excluded", "complete", "", "", 11); });
 }
 
 TEST_F(WriterTest, AnAttemptNeedsAKnownHost) {
@@ -224,14 +227,18 @@ TEST_F(WriterTest, ALookTakenAgainReplacesItself) {
     EXPECT_EQ(ask("SELECT looks_done FROM evaluation"), "2");
 }
 
-TEST_F(WriterTest, AProfileBelongsToARun) {
-    expect_refused(Fault::not_found, [&](Writer& w) { return w.add_profile(attempt_, 1, {{"schedule", "", 4, 0.5}}); });
-    expect_ok([&](Writer& w) { return w.add_run(attempt_, run(1)); });
-    expect_ok([&](Writer& w) {
-        return w.add_profile(attempt_, 1, {{"schedule", "", 4, 0.5}, {"memset", "", 4, 0.5}});
-    });
-    expect_ok([&](Writer& w) { return w.add_profile(attempt_, 1, {{"schedule", "", 4, 0.5}}); });
+TEST_F(WriterTest, AProfileAndConditionsBelongToARunAndAreStoredOnce) {
+    auto profiled = run(1);
+    profiled.kind = "profiled";
+    profiled.profile = {{"schedule", "", 4, 0.5}, {"memset", "do_work", 4, 0.5}};
+    profiled.conditions = {{"steal", 0.01, "", {}, {}}, {"canary", {}, "no clock", {}, {}}};
+    expect_ok([&](Writer& w) { return w.add_run(attempt_, profiled); });
+    expect_ok([&](Writer& w) { return w.add_run(attempt_, profiled); });
     EXPECT_EQ(ask("SELECT sum(share) FROM profile_symbol"), "1.0");
+    EXPECT_EQ(ask("SELECT caller FROM profile_symbol WHERE symbol = 'memset'"), "do_work");
+    EXPECT_EQ(ask("SELECT kind FROM run ORDER BY id DESC LIMIT 1"), "profiled");
+    EXPECT_EQ(ask("SELECT value FROM condition WHERE name = 'steal'"), "0.01");
+    EXPECT_EQ(ask("SELECT reason FROM condition WHERE name = 'canary'"), "no clock");
 }
 
 TEST_F(WriterTest, AWriteInsideAWriteIsABug) {
