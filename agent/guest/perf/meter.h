@@ -7,6 +7,7 @@
 
 #include "agent/guest/perf/counters.h"
 #include "agent/guest/perf/machine_busy.h"
+#include "agent/guest/perf/sampler.h"
 
 namespace kab::guest {
 
@@ -16,11 +17,14 @@ std::int64_t raw_clock_ns();
 /// A workload calls start() right before what counts and stop() right after it, once each; what it
 /// does before and after is not measured. A meter without counters only reads the clock, as
 /// inherited counters slow a workload that forks; with counters it adds them and the busy time of
-/// the machine, and its elapsed time is another metric.
+/// the machine, and its elapsed time is another metric; with a sampler it starts and stops that.
 class Meter {
   public:
-    /// Empty `counters`: only the clock.
-    explicit Meter(const std::vector<std::string>& counters);
+    /// Empty `counters` and no `sampler`: only the clock. `sampler` outlives this.
+    explicit Meter(const std::vector<std::string>& counters, Sampler* sampler = nullptr);
+
+    /// Exact mode: start() waits for this phase of the kernel's timer, and it is known how long the CPU was busy.
+    void be_exact(std::int64_t timer_phase_ns) { timer_phase_ns_ = timer_phase_ns; }
 
     Status start();
     Status stop();
@@ -29,6 +33,10 @@ class Meter {
     std::int64_t stopped_ns() const { return stopped_ns_; }
     std::int64_t elapsed_ns() const { return stopped_ns_ - started_ns_; }
 
+    /// "busy" and "idle", after stop(), of a meter in exact mode; absent with the reason where the kernel does not
+    /// count idle time in nanoseconds.
+    std::vector<msg::Sample> exact_samples() const;
+
     /// After stop(), of a meter with counters: these, "counted-elapsed" and "machine-busy".
     Result<std::vector<msg::Sample>> counted_samples() const;
     /// "drain-busy": from stop() until now, when what the run left has been drained. Of a meter with counters.
@@ -36,6 +44,8 @@ class Meter {
 
   private:
     std::optional<CounterSet> counters_;
+    Sampler* sampler_;
+    std::optional<std::int64_t> timer_phase_ns_;
     Result<IdleSnapshot> idle_at_start_, idle_at_stop_;
     std::int64_t started_ns_ = 0, stopped_ns_ = 0;
 };
