@@ -1,0 +1,113 @@
+#include "agent/guest/workloads/semop_multi.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "tests/unit/agent/semaphore_fixture.h"
+
+namespace kab::guest {
+namespace {
+
+using testing::HasSubstr;
+
+using With = std::map<std::string, std::int64_t>;
+
+RunContext context(const With& more) {
+    With with{{"cpus", 0}, {"threads", 8}, {"semaphores", 4}, {"initial", 0}, {"duration", 20}, {"operations", 0}};
+    for (const auto& [name, value] : more) with[name] = value;
+    return {with, std::chrono::seconds(5)};
+}
+
+/// rate and operations of one run.
+std::map<std::string, double> run(Workload& workload, const RunContext& with) {
+    std::map<std::string, double> values;
+    const auto prepared = workload.prepare(with);
+    EXPECT_TRUE(prepared) << prepared.error().text();
+    Meter meter({});
+    const auto own = workload.run(with, meter);
+    EXPECT_TRUE(own) << own.error().text();
+    if (!own) return values;
+    for (const auto& sample : *own) values[sample.metric] = sample.value.value();
+    EXPECT_DOUBLE_EQ(values["rate"], values["operations"] / static_cast<double>(meter.elapsed_ns()) * 1e9);
+    const auto left = workload.drain(with, meter);
+    EXPECT_TRUE(left && left->empty());
+    return values;
+}
+
+TEST(SemopMulti, DoesAsManyOperationsAsItIsToldRoundedUpToRoundsOfEachThread) {
+    const auto workload = make_semop_multi();
+    const int before = semaphore_sets();
+    EXPECT_EQ(run(*workload, context({{"operations", 1600}}))["operations"], 1600);
+    EXPECT_EQ(run(*workload, context({{"operations", 1601}}))["operations"], 1616);
+    EXPECT_EQ(run(*workload, context({{"operations", 1}, {"threads", 3}}))["operations"], 6);
+    EXPECT_EQ(semaphore_sets(), before);
+}
+
+TEST(SemopMulti, ThreadsOfASemaphoreThatIsOneTakeTurns) {
+    const auto workload = make_semop_multi();
+    EXPECT_EQ(run(*workload, context({{"initial", 1}, {"operations", 1600}}))["operations"], 1600);
+    EXPECT_EQ(run(*workload, context({{"initial", 1}, {"semaphores", 1}, {"operations", 800}}))["operations"], 800);
+}
+
+TEST(SemopMulti, StopsAfterItsDuration) {
+    const auto workload = make_semop_multi();
+    for (const std::int64_t initial : {0, 1}) {
+        const auto values = run(*workload, context({{"initial", initial}, {"semaphores", 100}, {"threads", 40}}));
+        EXPECT_GE(values.at("operations"), 2);
+    }
+}
+
+TEST(SemopMultiFailure, MoreCpusThanThereAreAreRefused) {
+    const auto workload = make_semop_multi();
+    const auto prepared = workload->prepare(context({{"cpus", 4096}}));
+    ASSERT_FALSE(prepared);
+    EXPECT_THAT(prepared.error().text(), HasSubstr("lower 'cpus' or raise 'host.cpus'"));
+}
+
+TEST(SemopMultiFailure, ASetThatIsTooLargeNamesTheLimitAndLeavesNothing) {
+    const auto workload = make_semop_multi();
+    const int before = semaphore_sets();
+    ASSERT_TRUE(workload->prepare(context({{"semaphores", 40000}})));
+    Meter meter({});
+    const auto own = workload->run(context({{"semaphores", 40000}}), meter);
+    ASSERT_FALSE(own);
+    EXPECT_THAT(own.error().text(), HasSubstr("semget of 40000 semaphores: Invalid argument"));
+    EXPECT_THAT(own.error().text(), HasSubstr("/proc/sys/kernel/sem"));
+    EXPECT_EQ(semaphore_sets(), before);
+}
+
+TEST(SemopMultiFailure, AFailedOperationEndsTheRunAndNamesTheThread) {
+    const auto workload = make_semop_multi();
+    const int before = semaphore_sets();
+    // Its set is taken away while all threads use it or sleep on it.
+    const With with{{"initial", 1}, {"semaphores", 1}, {"duration", 600'000}};
+    ASSERT_TRUE(workload->prepare(context(with)));
+    std::atomic<bool> over{false};
+    std::thread remover([&] {
+        while (!over) {
+            seminfo info{};
+            const int last = ::semctl(0, 0, SEM_INFO, &info);
+            if (info.semusz <= before) continue;
+            for (int i = 0; i <= last; ++i) {
+                semid_ds state{};
+                const int id = ::semctl(i, 0, SEM_STAT, &state);
+                if (id >= 0 && state.sem_nsems == 1 && state.sem_otime != 0) (void)::semctl(id, 0, IPC_RMID);
+            }
+        }
+    });
+    Meter meter({});
+    const auto own = workload->run(context(with), meter);
+    over = true;
+    remover.join();
+    ASSERT_FALSE(own);
+    EXPECT_THAT(own.error().text(), HasSubstr("semop ("));
+    EXPECT_THAT(own.error().text(), HasSubstr("of 8 threads failed)"));
+    EXPECT_EQ(semaphore_sets(), before);
+}
+
+}  // namespace
+}  // namespace kab::guest
