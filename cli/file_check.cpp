@@ -87,6 +87,10 @@ class FileChecker {
 std::vector<Error> check_files(const Experiment& experiment) {
     FileChecker checker;
     for (const auto& arm : experiment.arms) checker.add_kernel(arm.kernel);
+    KernelSpec debug;
+    debug.config = experiment.debug.config;
+    debug.patches = experiment.debug.patches;
+    checker.add_kernel(debug);
     return checker.take();
 }
 

@@ -114,6 +114,10 @@ Result<std::vector<LocalFile>> collect_inputs(const Experiment& experiment) {
     Collector collector;
     for (const auto& arm : experiment.arms)
         if (auto added = collector.add_kernel(arm.kernel); !added) return pass(added);
+    KernelSpec debug;
+    debug.config = experiment.debug.config;
+    debug.patches = experiment.debug.patches;
+    if (auto added = collector.add_kernel(debug); !added) return pass(added);
     return collector.take();
 }
 

@@ -10,7 +10,7 @@ namespace kab {
 namespace {
 
 /// What a derived seed is for (daemon/stats/random.h, derive_seed).
-enum Purpose : std::uint64_t { latin_square = 1, points = 2 };
+enum Purpose : std::uint64_t { latin_square = 1, points = 2, timer_phase = 3, layout = 4 };
 
 struct Point {
     const WorkloadSpec* workload = nullptr;
@@ -128,12 +128,35 @@ std::vector<int> block_order(const Plan& plan, int block) {
     return order;
 }
 
+namespace {
+
+/// A multiple of the tick at 100, 250, 300 and 1000 Hz: the rest after a division by any of them is uniform as well.
+constexpr std::uint64_t phase_range_ns = 20'000'000;
+/// Up to a mebibyte: beyond what a table of the lowest level maps in parts, well within the least limit of a stack.
+constexpr std::uint64_t layout_range_pages = 256;
+
+/// What differs from block to block in exact mode, the same for all arms of a block.
+void add_variation(const Plan& plan, int block, msg::AgentPlan& out) {
+    const auto& host = plan.experiment.host;
+    out.exact = host.exact;
+    if (!host.exact) return;
+    const auto draw = [&](Purpose purpose, std::uint64_t range) {
+        stats::SplitMix random(stats::derive_seed(plan.seed, purpose, static_cast<std::uint64_t>(block)));
+        return static_cast<std::int64_t>(random.below(range));
+    };
+    if (host.vary_timer) out.timer_phase_ns = draw(Purpose::timer_phase, phase_range_ns);
+    if (host.vary_layout) out.layout_pages = draw(Purpose::layout, layout_range_pages);
+}
+
+}  // namespace
+
 msg::AgentPlan boot_runs(const Plan& plan, int block) {
     auto points = all_points(plan.experiment);
     stats::SplitMix random(stats::derive_seed(plan.seed, Purpose::points, static_cast<std::uint64_t>(block)));
     random.shuffle(points);
     msg::AgentPlan out;
     for (const auto& point : points) add_iterations(point, out);
+    add_variation(plan, block, out);
     return out;
 }
 

@@ -3,11 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "common/units.h"
 #include "common/workload_catalog.h"
 #include "daemon/spec/limits.h"
 #include "daemon/spec/text_check.h"
+#include "daemon/spec/yaml.h"
 
 namespace kab {
 namespace {
@@ -112,9 +114,39 @@ Status check_parameters(const std::string& where, const WorkloadInfo& info, cons
     return {};
 }
 
+Status check_symbols(const std::string& where, const std::vector<std::string>& symbols, std::size_t least) {
+    if (auto checked = within(where, symbols.size(), least, most_symbols); !checked) return checked;
+    for (const auto& symbol : symbols) {
+        if (symbol.size() > longest_symbol || !may_be_symbol(symbol))
+            return refuse(where, "has {}: {}", yaml::shown(symbol), symbol_rule);
+        if (std::count(symbols.begin(), symbols.end(), symbol) > 1) return refuse(where, "has {} twice", symbol);
+    }
+    return {};
+}
+
+Status check_profile(const std::string& where, const std::optional<ProfileSpec>& profile) {
+    if (!profile) return {};
+    if (auto checked = within(where + ".frequency", profile->frequency_hz, 1, most_frequency_hz); !checked)
+        return checked;
+    if (auto checked = within(where + ".iterations", profile->iterations, 1, most_iterations); !checked) return checked;
+    const auto& groups = profile->groups;
+    if (groups.size() > most_groups) return refuse(where + ".groups", "must have at most {} groups", most_groups);
+    for (const auto& group : groups) {
+        if (!is_name(group.name) || group.name.size() > longest_group_name)
+            return refuse(where + ".groups", "has a name that is not accepted: use {}, at most {} of them", name_rule,
+                          longest_group_name);
+        const std::string path = where + ".groups." + group.name;
+        if (std::count_if(groups.begin(), groups.end(), [&](const auto& g) { return g.name == group.name; }) > 1)
+            return refuse(path, "is there twice");
+        if (auto checked = check_symbols(path + ".symbols", group.symbols, 1); !checked) return checked;
+        if (auto checked = check_symbols(path + ".callers", group.callers, 0); !checked) return checked;
+    }
+    return {};
+}
+
 Status check_workload(const std::string& where, const WorkloadSpec& spec) {
     const WorkloadInfo* info = find_workload(spec.workload);
-    if (info == nullptr) return refuse(where, "is no workload of this version of kab");
+    if (info == nullptr || info->check) return refuse(where, "is no workload of this version of kab");
     if (auto checked = within(where + ".iterations", spec.iterations, 1, most_iterations); !checked) return checked;
     if (auto checked = within(where + ".warmup", spec.warmup, 0, most_iterations); !checked) return checked;
     const int least = spec.counters.empty() ? 0 : 1, most = spec.counters.empty() ? 0 : most_iterations;
@@ -126,6 +158,7 @@ Status check_workload(const std::string& where, const WorkloadSpec& spec) {
         if (std::count(spec.counters.begin(), spec.counters.end(), spec.counters[i]) > 1)
             return refuse(where + ".counters", "has {} twice", spec.counters[i]);
     }
+    if (auto checked = check_profile(where + ".profile", spec.profile); !checked) return checked;
     return check_parameters(where, *info, spec);
 }
 
@@ -144,20 +177,58 @@ Status check_workloads(const std::vector<WorkloadSpec>& specs) {
     return {};
 }
 
+Status check_checks(const Experiment& experiment) {
+    const auto& checks = experiment.checks;
+    const auto& debug = experiment.debug;
+    if (checks.size() > most_checks) return refuse("checks", "must have at most {} items", most_checks);
+    for (const auto& spec : checks) {
+        const std::string where = "checks." + spec.check;
+        const WorkloadInfo* info = find_workload(spec.check);
+        if (info == nullptr || !info->check) return refuse(where, "is no check of this version of kab");
+        if (std::count_if(checks.begin(), checks.end(), [&](const auto& c) { return c.check == spec.check; }) > 1)
+            return refuse(where, "is there twice");
+        if (spec.debug_only && debug.empty()) return refuse(where, "is for debug variants, of which there are none");
+        WorkloadSpec like;
+        like.with = spec.with;
+        if (auto checked = check_parameters(where, *info, like); !checked) return checked;
+    }
+    if (checks.empty() && !debug.empty()) return refuse("debug", "needs checks, which run on the debug variants");
+    if (auto checked = paths("debug.config", debug.config); !checked) return checked;
+    return paths("debug.patches", debug.patches);
+}
+
 Status check_host(const HostSpec& host) {
     if (host.kind != "qemu") return refuse("host.kind", "must be qemu");
     if (auto checked = within("host.cpus", host.cpus, 1, most_cpus); !checked) return checked;
+    if (host.exact && host.cpus != 1) return refuse("host.cpus", "must be 1 with host.exact, not {}", host.cpus);
+    if (host.exact && host.accel != HostSpec::Accel::tcg) return refuse("host.accel", "must be tcg with host.exact");
     return within("host.memory", host.memory_bytes, least_memory, most_memory);
 }
 
-Status check_decide(const Decide& decide, const std::vector<WorkloadSpec>& specs) {
-    const auto accepted = possible_primaries(specs);
+Status check_exclude(const Exclude& exclude, const HostSpec& host) {
+    const std::tuple<const char*, std::optional<double>, double> all[] = {
+        {"host-load", exclude.host_load, most_host_load},
+        {"steal", exclude.steal, most_share},
+        {"run-delay", exclude.run_delay, most_share},
+        {"canary", exclude.canary, most_canary}};
+    for (const auto& [name, bound, most] : all) {
+        if (!bound || (*bound > 0 && *bound <= most)) continue;
+        return refuse(std::string("exclude.") + name, "must be above 0 and at most {}", most);
+    }
+    if (exclude.canary && host.exact) return refuse("exclude.canary", "has no meaning with host.exact");
+    return {};
+}
+
+Status check_decide(const Experiment& experiment) {
+    const auto& decide = experiment.decide;
+    const bool exact = experiment.host.exact;
+    const auto accepted = possible_primaries(experiment.workloads, exact);
     if (std::find(accepted.begin(), accepted.end(), decide.primary) == accepted.end())
         return refuse("decide.primary", "must be one of {}", fmt::join(accepted, ", "));
     const auto slash = decide.primary.find('/');
     const auto metric = find_metric(decide.primary.substr(0, slash), decide.primary.substr(slash + 1));
     const double most = metric.scale == Scale::linear ? most_linear_margin : most_margin;
-    if (!(decide.margin > 0 && decide.margin <= most))
+    if (!((decide.margin > 0 || (exact && decide.margin == 0)) && decide.margin <= most))
         return refuse("decide.margin", "must be above 0 and at most {}", most);
     if (!(decide.alpha > least_alpha && decide.alpha <= most_alpha))
         return refuse("decide.alpha", "must be above {} and at most {}", least_alpha, most_alpha);
@@ -167,6 +238,9 @@ Status check_decide(const Decide& decide, const std::vector<WorkloadSpec>& specs
         if (auto checked = within("decide.looks", decide.looks[i], least_blocks, most_blocks); !checked) return checked;
         if (i > 0 && decide.looks[i] <= decide.looks[i - 1]) return refuse("decide.looks", "must ascend");
     }
+    if (decide.relink && !decide.control) return refuse("decide.relink", "needs the control");
+    if (decide.relink && experiment.arms.front().kernel.source.kind == Source::Kind::image)
+        return refuse("decide.relink", "needs a baseline that is built: an image's code cannot be moved");
     if (decide.fixed && decide.looks != std::vector<int>{*decide.fixed})
         return refuse("decide.fixed", "must be the only look");
     return {};
@@ -211,18 +285,33 @@ bool is_name(std::string_view text) {
                        [&](char c) { return letter_or_digit(c) || c == '.' || c == '_' || c == '-'; });
 }
 
+bool may_be_symbol(std::string_view text) {
+    const auto allowed = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+               c == '$' || c == '*';
+    };
+    return std::all_of(text.begin(), text.end(), allowed) && text.find_first_not_of('*') != std::string_view::npos;
+}
+
 std::int64_t runs_per_boot(const WorkloadSpec& spec) {
     std::int64_t points = 1;
     for (const auto& [name, values] : spec.sweep) points *= std::ssize(values);
-    return points * (spec.iterations + spec.warmup + spec.counter_iterations);
+    return points *
+           (spec.iterations + spec.warmup + spec.counter_iterations + (spec.profile ? spec.profile->iterations : 0));
 }
 
-std::vector<std::string> possible_primaries(const std::vector<WorkloadSpec>& specs) {
+std::vector<std::string> possible_primaries(const std::vector<WorkloadSpec>& specs, bool exact) {
     std::vector<std::string> accepted;
     for (const WorkloadSpec& spec : specs) {
         const WorkloadInfo* info = find_workload(spec.workload);
         if (info == nullptr) continue;
         for (const auto& metric : info->metrics) accepted.push_back(fmt::format("{}/{}", spec.workload, metric.name));
+        if (exact)
+            for (const auto& metric : exact_run_metrics())
+                accepted.push_back(fmt::format("{}/{}", spec.workload, metric.name));
+        if (spec.profile)
+            for (const auto& group : spec.profile->groups)
+                accepted.push_back(fmt::format("{}/{}{}", spec.workload, share_prefix, group.name));
         for (const auto& counter : spec.counters) accepted.push_back(spec.workload + "/" + counter);
         if (spec.counters.empty()) continue;
         for (const auto& metric : counter_run_metrics())
@@ -237,8 +326,10 @@ Status check_experiment(const Experiment& experiment) {
     if (auto checked = one_line("question", experiment.question, longest_question); !checked) return checked;
     if (auto checked = check_arms(experiment.arms); !checked) return checked;
     if (auto checked = check_workloads(experiment.workloads); !checked) return checked;
+    if (auto checked = check_checks(experiment); !checked) return checked;
     if (auto checked = check_host(experiment.host); !checked) return checked;
-    if (auto checked = check_decide(experiment.decide, experiment.workloads); !checked) return checked;
+    if (auto checked = check_exclude(experiment.exclude, experiment.host); !checked) return checked;
+    if (auto checked = check_decide(experiment); !checked) return checked;
     return check_limits(experiment.limits);
 }
 

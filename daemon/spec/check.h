@@ -24,10 +24,15 @@ bool may_be_repository(std::string_view location);
 /// False for what names no branch, tag or commit by its form: options, ranges, patterns.
 bool may_be_ref(std::string_view ref);
 
+/// A kernel symbol, where `*` stands for any text.
+bool may_be_symbol(std::string_view text);
+inline constexpr const char* symbol_rule =
+    "a kernel symbol has letters, digits, '_', '.' and '$', and '*' for any text, but is not all '*'";
+
 /// Runs of one workload in a boot: points times iterations, of every kind.
 std::int64_t runs_per_boot(const WorkloadSpec& spec);
 
-/// All that `decide.primary` may name, as "workload/metric".
-std::vector<std::string> possible_primaries(const std::vector<WorkloadSpec>& specs);
+/// All that `decide.primary` may name, as "workload/metric"; with `exact` what only exact mode measures as well.
+std::vector<std::string> possible_primaries(const std::vector<WorkloadSpec>& specs, bool exact);
 
 }  // namespace kab

@@ -89,14 +89,34 @@ Arm arm_from(const Json& json) {
     return arm;
 }
 
+Json profile_json(const ProfileSpec& profile) {
+    Json groups = Json::array();
+    for (const auto& group : profile.groups)
+        groups.push_back({{"name", group.name}, {"symbols", group.symbols}, {"callers", group.callers}});
+    return {{"frequency", profile.frequency_hz}, {"iterations", profile.iterations}, {"groups", groups}};
+}
+
+ProfileSpec profile_from(const Json& json) {
+    ProfileSpec profile;
+    profile.frequency_hz = whole<int>(json.at("frequency"));
+    profile.iterations = whole<int>(json.at("iterations"));
+    for (const auto& group : json.at("groups"))
+        profile.groups.push_back({group.at("name").get<std::string>(),
+                                  group.at("symbols").get<std::vector<std::string>>(),
+                                  group.at("callers").get<std::vector<std::string>>()});
+    return profile;
+}
+
 Json workload_json(const WorkloadSpec& workload) {
-    return {{"workload", workload.workload},
-            {"with", workload.with},
-            {"sweep", workload.sweep},
-            {"iterations", workload.iterations},
-            {"warmup", workload.warmup},
-            {"counters", workload.counters},
-            {"counter_iterations", workload.counter_iterations}};
+    Json json{{"workload", workload.workload},
+              {"with", workload.with},
+              {"sweep", workload.sweep},
+              {"iterations", workload.iterations},
+              {"warmup", workload.warmup},
+              {"counters", workload.counters},
+              {"counter_iterations", workload.counter_iterations}};
+    if (workload.profile) json["profile"] = profile_json(*workload.profile);
+    return json;
 }
 
 WorkloadSpec workload_from(const Json& json) {
@@ -108,7 +128,28 @@ WorkloadSpec workload_from(const Json& json) {
     workload.warmup = whole<int>(json.at("warmup"));
     workload.counters = json.at("counters").get<std::vector<std::string>>();
     workload.counter_iterations = whole<int>(json.at("counter_iterations"));
+    if (json.contains("profile")) workload.profile = profile_from(json.at("profile"));
     return workload;
+}
+
+Json check_json(const CheckSpec& check) {
+    return {{"check", check.check}, {"with", check.with}, {"debug_only", check.debug_only}};
+}
+
+CheckSpec check_from(const Json& json) {
+    CheckSpec check;
+    check.check = json.at("check").get<std::string>();
+    for (const auto& [name, value] : json.at("with").items()) check.with[name] = whole<std::int64_t>(value);
+    check.debug_only = json.at("debug_only").get<bool>();
+    return check;
+}
+
+/// Experiments of before there were checks have neither key.
+void checks_from(const Json& json, Experiment& experiment) {
+    for (const auto& check : json.value("checks", Json::array())) experiment.checks.push_back(check_from(check));
+    if (!json.contains("debug")) return;
+    experiment.debug.config = json.at("debug").at("config").get<std::vector<std::string>>();
+    experiment.debug.patches = json.at("debug").at("patches").get<std::vector<std::string>>();
 }
 
 Json decide_json(const Decide& decide) {
@@ -118,6 +159,7 @@ Json decide_json(const Decide& decide) {
               {"looks", decide.looks},
               {"control", decide.control}};
     if (decide.fixed) json["fixed"] = *decide.fixed;
+    if (decide.relink) json["relink"] = true;
     if (decide.seed) json["seed"] = *decide.seed;
     return json;
 }
@@ -130,9 +172,23 @@ Decide decide_from(const Json& json) {
     decide.alpha = json.at("alpha").get<double>();
     for (const auto& look : json.at("looks")) decide.looks.push_back(whole<int>(look));
     decide.control = json.at("control").get<bool>();
+    decide.relink = json.value("relink", false);
     if (json.contains("fixed")) decide.fixed = whole<int>(json.at("fixed"));
     if (json.contains("seed")) decide.seed = whole<std::uint64_t>(json.at("seed"));
     return decide;
+}
+
+Json host_json(const HostSpec& host) {
+    Json json{{"kind", host.kind},
+              {"cpus", host.cpus},
+              {"memory_bytes", host.memory_bytes},
+              {"accel", accel_name(host.accel)},
+              {"machine", machine_name(host.machine)}};
+    if (!host.exact) return json;
+    json["exact"] = true;
+    json["vary_timer"] = host.vary_timer;
+    json["vary_layout"] = host.vary_layout;
+    return json;
 }
 
 HostSpec host_from(const Json& json) {
@@ -144,7 +200,36 @@ HostSpec host_from(const Json& json) {
         if (json.at("accel") == accel_name(accel)) host.accel = accel;
     for (const auto machine : {HostSpec::Machine::automatic, HostSpec::Machine::microvm, HostSpec::Machine::q35})
         if (json.at("machine") == machine_name(machine)) host.machine = machine;
+    host.exact = json.value("exact", false);
+    if (!host.exact) return host;
+    host.vary_timer = json.at("vary_timer").get<bool>();
+    host.vary_layout = json.at("vary_layout").get<bool>();
     return host;
+}
+
+/// Only what is declared.
+Json exclude_json(const Exclude& exclude) {
+    Json json = Json::object();
+    if (exclude.host_load) json["host-load"] = *exclude.host_load;
+    if (exclude.steal) json["steal"] = *exclude.steal;
+    if (exclude.run_delay) json["run-delay"] = *exclude.run_delay;
+    if (exclude.canary) json["canary"] = *exclude.canary;
+    if (exclude.throttled) json["throttled"] = true;
+    return json;
+}
+
+Exclude exclude_from(const Json& json) {
+    const auto read = [&](const char* key) -> std::optional<double> {
+        if (!json.contains(key)) return std::nullopt;
+        return json.at(key).get<double>();
+    };
+    Exclude exclude;
+    exclude.host_load = read("host-load");
+    exclude.steal = read("steal");
+    exclude.run_delay = read("run-delay");
+    exclude.canary = read("canary");
+    exclude.throttled = json.value("throttled", false);
+    return exclude;
 }
 
 Limits limits_from(const Json& json) {
@@ -165,18 +250,18 @@ Json to_json(const Experiment& experiment) {
     for (const auto& arm : experiment.arms) arms.push_back(arm_json(arm));
     Json workloads = Json::array();
     for (const auto& workload : experiment.workloads) workloads.push_back(workload_json(workload));
+    Json checks = Json::array();
+    for (const auto& check : experiment.checks) checks.push_back(check_json(check));
     const auto& limits = experiment.limits;
     return {{"experiment", experiment.name},
             {"question", experiment.question},
             {"arms", arms},
             {"workloads", workloads},
-            {"host",
-             {{"kind", experiment.host.kind},
-              {"cpus", experiment.host.cpus},
-              {"memory_bytes", experiment.host.memory_bytes},
-              {"accel", accel_name(experiment.host.accel)},
-              {"machine", machine_name(experiment.host.machine)}}},
+            {"checks", checks},
+            {"debug", {{"config", experiment.debug.config}, {"patches", experiment.debug.patches}}},
+            {"host", host_json(experiment.host)},
             {"decide", decide_json(experiment.decide)},
+            {"exclude", exclude_json(experiment.exclude)},
             {"limits",
              {{"boot_ns", limits.boot.count()},
               {"run_ns", limits.run.count()},
@@ -192,8 +277,10 @@ Result<Experiment> experiment_from_json(const Json& json) {
         experiment.question = json.at("question").get<std::string>();
         for (const auto& arm : json.at("arms")) experiment.arms.push_back(arm_from(arm));
         for (const auto& workload : json.at("workloads")) experiment.workloads.push_back(workload_from(workload));
+        checks_from(json, experiment);
         experiment.host = host_from(json.at("host"));
         experiment.decide = decide_from(json.at("decide"));
+        if (json.contains("exclude")) experiment.exclude = exclude_from(json.at("exclude"));
         experiment.limits = limits_from(json.at("limits"));
         if (auto checked = check_experiment(experiment); !checked) return pass(checked);
         return experiment;

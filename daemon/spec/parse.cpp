@@ -24,8 +24,10 @@ void read_document(const Map& document, ParsedSpec& spec) {
     document.text("question", experiment.question, longest_question);
     read_arms(document, experiment.arms, spec.places);
     read_workloads(document, experiment.workloads);
+    read_checks(document, experiment.checks, experiment.debug, spec.places);
     read_host(document, experiment.host);
-    read_decide(document, experiment.workloads, experiment.decide);
+    read_decide(document, experiment);
+    read_exclude(document, experiment.host, experiment.exclude);
     read_limits(document, experiment.limits);
 }
 
@@ -42,7 +44,7 @@ tl::expected<ParsedSpec, std::vector<Error>> parse_experiment(std::string_view t
     }
     ParsedSpec spec;
     const Map document(Value(problems, root, ""),
-                       {"experiment", "question", "kernel", "arms", "workloads", "host", "decide", "limits"});
+                       {"experiment", "question", "kernel", "arms", "workloads", "checks", "debug", "host", "exclude", "decide", "limits"});
     if (document.is_map()) read_document(document, spec);
     if (!problems.empty()) {
         if (partial != nullptr) *partial = std::move(spec);

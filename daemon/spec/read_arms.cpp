@@ -24,6 +24,12 @@ struct KernelPart {
     bool builds() const { return base || !config.empty() || !patches.empty(); }
 };
 
+std::optional<std::string> read_path(const Value& value, Places& places) {
+    auto text = value.text(longest_path);
+    if (text) places.emplace(*text, value.problems().where(value.node().place));
+    return text;
+}
+
 class ArmReader {
   public:
     explicit ArmReader(Places& places) : places_(places) {}
@@ -87,19 +93,8 @@ class ArmReader {
         return *ref;
     }
 
-    std::optional<std::string> path(const Value& value) {
-        auto text = value.text(longest_path);
-        if (text) places_.emplace(*text, value.problems().where(value.node().place));
-        return text;
-    }
-
-    std::vector<std::string> paths(const Value& list) {
-        std::vector<std::string> out;
-        for (const Value& item : list.list(0, most_files)) {
-            if (auto one = path(item)) out.push_back(std::move(*one));
-        }
-        return out;
-    }
+    std::optional<std::string> path(const Value& value) { return read_path(value, places_); }
+    std::vector<std::string> paths(const Value& list) { return read_paths(list, places_); }
 
     static std::optional<std::string> command_line(const Value& value) {
         if (value.node().type == yaml::Type::text && value.node().written.empty()) return "";  // none, on purpose
@@ -171,6 +166,14 @@ void check_arm_name(const Value& arms, const yaml::Entry& entry) {
 }
 
 }  // namespace
+
+std::vector<std::string> read_paths(const Value& list, Places& places) {
+    std::vector<std::string> out;
+    for (const Value& item : list.list(0, most_files)) {
+        if (auto one = read_path(item, places)) out.push_back(std::move(*one));
+    }
+    return out;
+}
 
 void read_arms(const yaml::Map& document, std::vector<Arm>& arms, Places& places) {
     ArmReader reader(places);

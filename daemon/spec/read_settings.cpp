@@ -17,16 +17,21 @@ using namespace spec_limits;
 
 /// The metric `primary` names, or nothing after a problem.
 std::optional<MetricInfo> check_primary(const Value& value, const std::string& primary,
-                                        const std::vector<WorkloadSpec>& specs) {
+                                        const std::vector<WorkloadSpec>& specs, bool exact) {
     const auto slash = primary.find('/');
     const std::string workload = primary.substr(0, slash);
     const std::string metric = slash == std::string::npos ? "" : primary.substr(slash + 1);
     const auto spec =
         std::find_if(specs.begin(), specs.end(), [&](const WorkloadSpec& s) { return s.workload == workload; });
-    const auto accepted = possible_primaries(specs);
+    const auto accepted = possible_primaries(specs, exact);
     if (std::find(accepted.begin(), accepted.end(), primary) != accepted.end()) return find_metric(workload, metric);
     if (specs.empty()) return std::nullopt;  // no workload could be read, which has been told
-    if (spec != specs.end() && !find_metric(workload, metric).name.empty()) {
+    if (spec != specs.end() && metric.starts_with(share_prefix)) {
+        value.problem("is {}, which is no group of the workload's 'profile': {}", yaml::shown(primary),
+                      yaml::advice(primary, accepted));
+    } else if (spec != specs.end() && is_exact_metric(metric)) {
+        value.problem("is {}, which only 'host.exact' can measure", yaml::shown(primary));
+    } else if (spec != specs.end() && !find_metric(workload, metric).name.empty()) {
         value.problem("is {}, which is counted only if 'counters' asks for it", yaml::shown(primary));
     } else {
         value.problem("is {}: {}", yaml::shown(primary), yaml::advice(primary, accepted));
@@ -34,7 +39,8 @@ std::optional<MetricInfo> check_primary(const Value& value, const std::string& p
     return std::nullopt;
 }
 
-void read_primary_and_margin(const Map& map, const std::vector<WorkloadSpec>& specs, Decide& decide) {
+void read_primary_and_margin(const Map& map, const std::vector<WorkloadSpec>& specs, bool exact, Decide& decide) {
+    if (exact) decide.margin = 0;
     if (!specs.empty()) {
         const WorkloadInfo* first = find_workload(specs.front().workload);
         decide.primary = fmt::format("{}/{}", first->name, first->metrics.front().name);
@@ -44,9 +50,9 @@ void read_primary_and_margin(const Map& map, const std::vector<WorkloadSpec>& sp
         const auto primary = value.text();
         if (!primary) return;
         decide.primary = *primary;
-        const auto metric = check_primary(value, *primary, specs);
+        const auto metric = check_primary(value, *primary, specs, exact);
         linear = metric && metric->scale == Scale::linear;
-        if (linear && !map.has("margin")) {
+        if (linear && !map.has("margin") && !exact) {
             value.problem("is compared by difference: give 'decide.margin' in its unit");
         }
     });
@@ -54,6 +60,37 @@ void read_primary_and_margin(const Map& map, const std::vector<WorkloadSpec>& sp
         const auto margin = linear ? value.number(0, most_linear_margin) : value.share(0, most_margin);
         if (margin) decide.margin = *margin;
     });
+}
+
+/// Exact mode: what stands where it cannot, and what follows.
+void read_exact(const Map& map, HostSpec& host) {
+    map.boolean("exact", host.exact);
+    map.with("vary", [&](const Value& value) {
+        if (!host.exact) return value.problem("belongs to 'host.exact', which is not on");
+        host.vary_timer = host.vary_layout = false;
+        for (const Value& item : value.list(0, 2)) {
+            const auto what = item.one_of({"timer", "layout"});
+            host.vary_timer |= what == "timer";
+            host.vary_layout |= what == "layout";
+        }
+    });
+    if (!host.exact) return;
+    if (!map.has("cpus")) host.cpus = 1;
+    if (host.cpus != 1) map.get("cpus")->problem("must be 1 with 'host.exact', not {}", host.cpus);
+    if (host.accel == HostSpec::Accel::kvm)
+        map.get("accel")->problem("must be tcg with 'host.exact': only an emulator counts instructions");
+    host.accel = HostSpec::Accel::tcg;
+}
+
+void read_control(const Value& value, const std::vector<Arm>& arms, Decide& decide) {
+    const auto& node = value.node();
+    decide.relink = node.type == yaml::Type::text && node.written == "relink";
+    if (node.type == yaml::Type::boolean)
+        decide.control = node.scalar.get<bool>();
+    else if (!decide.relink)
+        value.problem("must be true, false or relink, not {}", yaml::describe(node));
+    if (decide.relink && !arms.empty() && arms.front().kernel.source.kind == Source::Kind::image)
+        value.problem("is relink, but the baseline is a built image, whose code cannot be moved");
 }
 
 void read_looks(const Value& value, Decide& decide) {
@@ -78,7 +115,7 @@ void read_looks(const Value& value, Decide& decide) {
 
 void read_host(const yaml::Map& document, HostSpec& host) {
     document.with("host", [&](const Value& section) {
-        const Map map(section, {"kind", "cpus", "memory", "accel", "machine"});
+        const Map map(section, {"kind", "cpus", "memory", "accel", "machine", "exact", "vary"});
         map.with("kind", [&](const Value& value) {
             if (auto kind = value.one_of({"qemu"})) host.kind = std::move(*kind);
         });
@@ -96,15 +133,20 @@ void read_host(const yaml::Map& document, HostSpec& host) {
             if (machine == "microvm") host.machine = HostSpec::Machine::microvm;
             if (machine == "q35") host.machine = HostSpec::Machine::q35;
         });
+        read_exact(map, host);
     });
 }
 
-void read_decide(const yaml::Map& document, const std::vector<WorkloadSpec>& specs, Decide& decide) {
+void read_decide(const yaml::Map& document, Experiment& experiment) {
+    const auto& host = experiment.host;
+    Decide& decide = experiment.decide;
     const yaml::Node nothing = yaml::empty_map(document.value().node().place);
     const Value absent(document.value().problems(), nothing, "decide");
     const auto given = document.get("decide");
     const Map map(given ? *given : absent, {"primary", "margin", "alpha", "looks", "fixed", "control", "seed"});
-    read_primary_and_margin(map, specs, decide);
+    read_primary_and_margin(map, experiment.workloads, host.exact, decide);
+    if (host.exact) decide.looks = {std::begin(exact_looks), std::end(exact_looks)};
+    if (host.exact && !host.vary_timer && !host.vary_layout) decide.looks = {least_blocks};
     map.with("alpha", [&](const Value& value) {
         if (const auto alpha = value.share(least_alpha, most_alpha)) decide.alpha = *alpha;
     });
@@ -116,7 +158,7 @@ void read_decide(const yaml::Map& document, const std::vector<WorkloadSpec>& spe
             decide.looks = {*decide.fixed};
         }
     });
-    map.boolean("control", decide.control);
+    map.with("control", [&](const Value& value) { read_control(value, experiment.arms, decide); });
     map.with("seed", [&](const Value& value) { decide.seed = value.unsigned_integer(); });
 }
 

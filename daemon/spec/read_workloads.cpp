@@ -24,18 +24,6 @@ const ParameterInfo* find_parameter(const WorkloadInfo& info, std::string_view n
     return nullptr;
 }
 
-void read_with(const Map& workload, const WorkloadInfo& info, WorkloadSpec& spec) {
-    workload.with("with", [&](const Value& value) {
-        const Map map(value, names_of(info.parameters));
-        for (const auto& parameter : info.parameters) {
-            map.with(parameter.name, [&](const Value& one) {
-                const auto read = one.integer(parameter.least, parameter.most);
-                if (read) spec.with[std::string(parameter.name)] = *read;
-            });
-        }
-    });
-}
-
 void read_sweep(const Map& workload, const WorkloadInfo& info, WorkloadSpec& spec) {
     workload.with("sweep", [&](const Value& value) {
         const Map map(value, names_of(info.parameters));
@@ -69,18 +57,26 @@ void read_counters(const Map& workload, WorkloadSpec& spec) {
     if (spec.counters.empty()) spec.counter_iterations = 0;
 }
 
+bool is_check(const std::string& name) {
+    const WorkloadInfo* info = find_workload(name);
+    return info != nullptr && info->check;
+}
+
 bool read_workload(const Value& value, WorkloadSpec& spec) {
-    const Map map(value, {"workload", "with", "sweep", "iterations", "warmup", "counters", "counter_iterations"});
-    map.require("workload", yaml::advice("", names_of(workloads())));
+    const Map map(value, {"workload", "with", "sweep", "iterations", "warmup", "counters", "counter_iterations", "profile"});
+    map.require("workload", yaml::advice("", catalog_names(false)));
     map.with("workload", [&](const Value& name) {
-        if (auto read = name.one_of(names_of(workloads()))) spec.workload = std::move(*read);
+        if (const auto& word = name.node().written; is_check(word))
+            return name.problem("is {}, which is a check: name it under 'checks'", word);
+        if (auto read = name.one_of(catalog_names(false))) spec.workload = std::move(*read);
     });
     map.integer("iterations", spec.iterations, 1, most_iterations);
     map.integer("warmup", spec.warmup, 0, most_iterations);
     read_counters(map, spec);
+    read_profile(map, spec.profile);
     const WorkloadInfo* info = find_workload(spec.workload);
     if (info == nullptr) return false;  // parameters cannot be judged
-    read_with(map, *info, spec);
+    read_with(map, *info, spec.with);
     read_sweep(map, *info, spec);
     for (const auto& parameter : info->parameters) {
         const std::string name(parameter.name);
@@ -90,6 +86,25 @@ bool read_workload(const Value& value, WorkloadSpec& spec) {
 }
 
 }  // namespace
+
+std::vector<std::string> catalog_names(bool checks) {
+    std::vector<std::string> names;
+    for (const auto& info : workloads())
+        if (info.check == checks) names.emplace_back(info.name);
+    return names;
+}
+
+void read_with(const Map& map, const WorkloadInfo& info, Parameters& with) {
+    map.with("with", [&](const Value& value) {
+        const Map values(value, names_of(info.parameters));
+        for (const auto& parameter : info.parameters) {
+            values.with(parameter.name, [&](const Value& one) {
+                const auto read = one.integer(parameter.least, parameter.most);
+                if (read) with[std::string(parameter.name)] = *read;
+            });
+        }
+    });
+}
 
 void read_workloads(const yaml::Map& document, std::vector<WorkloadSpec>& specs) {
     document.require("workloads", "a list of what to run, such as [{workload: ipcns-exit}]");

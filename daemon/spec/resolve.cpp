@@ -65,6 +65,12 @@ class Resolver {
         for (std::string& patch : kernel.patches) resolve_path(patch, patch_role);
     }
 
+    void resolve_debug(DebugSpec& debug) {
+        arm_ = "debug";
+        for (std::string& fragment : debug.config) resolve_path(fragment, config_role);
+        for (std::string& patch : debug.patches) resolve_path(patch, patch_role);
+    }
+
     std::vector<Error> take_errors() { return std::move(errors_); }
 
   private:
@@ -176,6 +182,7 @@ tl::expected<void, std::vector<Error>> resolve(Experiment& experiment, const fs:
     }
     Resolver resolver(clean(directory), paths, places);
     for (Arm& arm : experiment.arms) resolver.resolve_kernel(arm);
+    resolver.resolve_debug(experiment.debug);
     auto errors = resolver.take_errors();
     if (!errors.empty()) return tl::unexpected(std::move(errors));
     return {};

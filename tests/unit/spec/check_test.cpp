@@ -21,6 +21,7 @@ workloads:
   - workload: ipcns-exit
     sweep: {children: [10, 100]}
     counters: [task-clock]
+    profile: {groups: {lock: {symbols: [_raw_spin_lock], callers: [ipc_lock]}}}
 decide: {looks: [3, 4]}
 )";
 
@@ -80,6 +81,22 @@ INSTANTIATE_TEST_SUITE_P(
         Change{"Counter", "/workloads/0/counters", R"(["nosuch"])", "workloads.ipcns-exit.counters", "no counter"},
         Change{"CounterTwice", "/workloads/0/counters", R"(["cycles", "cycles"])", "workloads.ipcns-exit.counters",
                "twice"},
+        Change{"Frequency", "/workloads/0/profile/frequency", "10001", "workloads.ipcns-exit.profile.frequency",
+               "from 1 to 10000, not 10001"},
+        Change{"Profiled", "/workloads/0/profile/iterations", "0", "workloads.ipcns-exit.profile.iterations",
+               "from 1 to 1000, not 0"},
+        Change{"GroupName", "/workloads/0/profile/groups/0/name", R"("a b")", "workloads.ipcns-exit.profile.groups",
+               "a name that is not accepted"},
+        Change{"GroupTwice", "/workloads/0/profile/groups",
+               R"([{"name": "a", "symbols": ["x"], "callers": []}, {"name": "a", "symbols": ["y"], "callers": []}])",
+               "workloads.ipcns-exit.profile.groups.a", "twice"},
+        Change{"GroupOfNothing", "/workloads/0/profile/groups/0/symbols", "[]",
+               "workloads.ipcns-exit.profile.groups.lock.symbols", "from 1 to 64, not 0"},
+        Change{"GroupOfAll", "/workloads/0/profile/groups/0/symbols", R"(["*"])",
+               "workloads.ipcns-exit.profile.groups.lock.symbols", "not all '*'"},
+        Change{"CallerTwice", "/workloads/0/profile/groups/0/callers", R"(["a", "a"])",
+               "workloads.ipcns-exit.profile.groups.lock.callers", "has a twice"},
+        Change{"NoSuchGroup", "/decide/primary", R"("ipcns-exit/share:locks")", "decide.primary", "must be one of"},
         Change{"CountersNeverOn", "/workloads/0/counter_iterations", "0", "workloads.ipcns-exit.counter_iterations",
                "from 1"},
         Change{"ParameterMissing", "/workloads/0/with", "{}", "workloads.ipcns-exit", "must have concurrency once"},
@@ -88,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
         Change{"ParameterTwice", "/workloads/0/with/children", "5", "workloads.ipcns-exit", "children once"},
         Change{"SweepOfNothing", "/workloads/0/sweep/children", "[]", "workloads.ipcns-exit.sweep.children", "from 1"},
         Change{"SweepTwice", "/workloads/0/sweep/children", "[5, 5]", "workloads.ipcns-exit.sweep.children", "twice"},
-        Change{"TooManyRuns", "/workloads/0/iterations", "1000", "workloads", "2004 runs a boot"},
+        Change{"TooManyRuns", "/workloads/0/iterations", "1000", "workloads", "2006 runs a boot"},
         Change{"HostKind", "/host/kind", R"("abacus")", "host.kind", "qemu"},
         Change{"Cpus", "/host/cpus", "257", "host.cpus", "from 1 to 256"},
         Change{"Memory", "/host/memory_bytes", "1", "host.memory", "from"},
@@ -99,6 +116,10 @@ INSTANTIATE_TEST_SUITE_P(
         Change{"LookRange", "/decide/looks", "[1]", "decide.looks", "from 2 to 1000"},
         Change{"LooksDescend", "/decide/looks", "[4, 3]", "decide.looks", "ascend"},
         Change{"FixedIsNoLook", "/decide/fixed", "5", "decide.fixed", "only look"},
+        Change{"ExcludeNothing", "/exclude/steal", "0", "exclude.steal", "above 0 and at most 1"},
+        Change{"ExcludeLoad", "/exclude/host-load", "1001", "exclude.host-load", "at most 1000"},
+        Change{"ExcludeDelay", "/exclude/run-delay", "1.5", "exclude.run-delay", "at most 1"},
+        Change{"ExcludeCanary", "/exclude/canary", "-1", "exclude.canary", "above 0 and at most 10"},
         Change{"Limit", "/limits/run_ns", "-1", "limits.run", "from 10ms"},
         Change{"BootBeyondBlock", "/limits/boot_ns", "1200000000001", "limits.boot", "at most limits.block"},
         Change{"BlockBeyondEvaluation", "/limits/evaluation_ns", "1199999999999", "limits.block",

@@ -128,15 +128,46 @@ TEST(ParseExperiment, EveryKeySetsItsField) {
     EXPECT_EQ(e.limits.block, 10min);
     EXPECT_EQ(e.limits.evaluation, 2h);
     EXPECT_EQ(e.limits.build, 90min);
+    EXPECT_EQ(e.exclude.host_load, 0.5);
+    EXPECT_EQ(e.exclude.steal, 0.02);
+    EXPECT_EQ(e.exclude.run_delay, 0.05);
+    EXPECT_EQ(e.exclude.canary, 0.1);
+    EXPECT_TRUE(e.exclude.throttled);
+}
+
+TEST(ParseExperiment, NothingIsExcludedUnlessItIsDeclared) {
+    const Exclude& exclude = parse_good(golden_text("smallest.yaml")).exclude;
+    EXPECT_FALSE(exclude.host_load || exclude.steal || exclude.run_delay || exclude.canary || exclude.throttled);
 }
 
 TEST(ParseExperiment, TheJsonOfAnExperimentReadsBackTheSame) {
-    for (const char* name : {"everything.yaml", "smallest.yaml", "fixed-blocks.yaml", "two-swept-parameters.yaml"}) {
+    for (const char* name :
+         {"everything.yaml", "smallest.yaml", "fixed-blocks.yaml", "two-swept-parameters.yaml", "profile.yaml"}) {
         const Experiment e = parse_good(golden_text(name));
         const auto back = experiment_from_json(to_json(e));
         ASSERT_TRUE(back) << back.error().text();
         EXPECT_EQ(to_json(*back), to_json(e)) << name;
     }
+}
+
+TEST(ParseExperiment, ReadsAProfileWithItsGroups) {
+    const Experiment e = parse_good(golden_text("profile.yaml"));
+    const auto& profile = e.workloads.at(0).profile;
+    ASSERT_TRUE(profile);
+    EXPECT_EQ(profile->frequency_hz, 499);
+    EXPECT_EQ(profile->iterations, 2);
+    ASSERT_EQ(profile->groups.size(), 3U);
+    EXPECT_EQ(profile->groups[0].name, "spinlock");
+    EXPECT_THAT(profile->groups[0].symbols, ElementsAre("_raw_spin_lock", "*queued_spin_lock_slowpath"));
+    EXPECT_THAT(profile->groups[0].callers, testing::IsEmpty());
+    EXPECT_EQ(profile->groups[1].name, "ipc-lock");
+    EXPECT_THAT(profile->groups[1].callers, ElementsAre("ipc_lock*", "ipc_obtain_object_check"));
+    ASSERT_TRUE(e.workloads.at(1).profile);
+    EXPECT_EQ(e.workloads[1].profile->frequency_hz, 997);
+    EXPECT_EQ(e.workloads[1].profile->iterations, 1);
+    EXPECT_EQ(e.decide.primary, "proc-read/share:ipc-lock");
+    EXPECT_DOUBLE_EQ(e.decide.margin, 0.05);
+    EXPECT_FALSE(parse_good(golden_text("smallest.yaml")).workloads.at(0).profile);
 }
 
 TEST(ParseExperiment, PointsAreTheProductOfTheSweepWithTheFixedParameters) {
@@ -246,9 +277,11 @@ TEST(ExperimentSchema, NamesWhatTheCatalogNames) {
     ASSERT_TRUE(schema) << schema.error().text();
     const Json& workload = schema->at("$defs").at("workload").at("properties");
     Json names = Json::array(), events = Json::array();
-    for (const auto& info : workloads()) names.push_back(info.name);
+    Json checks = Json::array();
+    for (const auto& info : workloads()) (info.check ? checks : names).push_back(info.name);
     for (const auto& info : counters()) events.push_back(info.name);
     EXPECT_EQ(workload.at("workload").at("enum"), names);
+    EXPECT_EQ(schema->at("$defs").at("check_name").at("enum"), checks);
     EXPECT_EQ(workload.at("counters").at("items").at("enum"), events);
     for (const auto& info : workloads()) {
         const std::string name(info.name);
