@@ -183,7 +183,9 @@ void Coordinator::host_up(const msg::Hello& hello) {
     spdlog::info("host {} is up: {}", host_name_, row.properties);
     const auto kvm = hello.properties.find("kvm");
     const auto no_kvm = kvm == hello.properties.end() || kvm->second == "yes" ? "" : kvm->second;
-    handle(core::HostUp{no_kvm}, [&](store::Writer& writer) { return writer.set_host(row); });
+    const auto no_shell = hello.properties.find("no_shell");
+    const core::HostUp up{no_kvm, no_shell == hello.properties.end() ? "" : no_shell->second};
+    handle(up, [&](store::Writer& writer) { return writer.set_host(row); });
 }
 
 void Coordinator::host_lost(const std::string& detail) {

@@ -14,7 +14,7 @@ store::NewMetric metric_row(const std::string& workload, const std::string& name
     return {workload, name, std::string(info.unit), to_string(info.better), to_string(info.scale)};
 }
 
-void add_metrics(const WorkloadSpec& workload, std::vector<store::NewMetric>& metrics) {
+void add_metrics(const WorkloadSpec& workload, bool exact, std::vector<store::NewMetric>& metrics) {
     const auto add = [&](const std::string& name) {
         const auto row = metric_row(workload.workload, name);
         const auto same = [&](const store::NewMetric& m) { return m.workload == row.workload && m.name == row.name; };
@@ -22,6 +22,8 @@ void add_metrics(const WorkloadSpec& workload, std::vector<store::NewMetric>& me
     };
     if (const auto* info = find_workload(workload.workload))
         for (const auto& metric : info->metrics) add(std::string(metric.name));
+    if (exact)
+        for (const auto& metric : exact_run_metrics()) add(std::string(metric.name));
     if (workload.profile) {
         for (const auto& group : workload.profile->groups) add(std::string(share_prefix) + group.name);
         for (const auto& metric : profile_run_metrics()) add(std::string(metric.name));
@@ -64,7 +66,7 @@ store::NewEvaluation new_evaluation(const std::string& uid, const Submission& su
         std::int64_t number = 0;
         for (const auto& point : workload.points())
             row.points.push_back({workload.workload, number++, point_label(workload, point), dump_json(Json(point))});
-        add_metrics(workload, row.metrics);
+        add_metrics(workload, plan.experiment.host.exact, row.metrics);
     }
     for (const auto& check : plan.experiment.checks)
         row.points.push_back({check.check, 0, "", dump_json(Json(check.with))});

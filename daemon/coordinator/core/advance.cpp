@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cassert>
 
+#include "common/workload_catalog.h"
 #include "daemon/coordinator/core/machine.h"
 
 namespace kab::core {
 
 void Machine::advance() {
     refuse_without_kvm();
+    refuse_without_shell();
     drop_finished();
     advance_freezing();
     // Ending one evaluation lets the next begin, so go on until nothing moves.
@@ -28,6 +30,21 @@ void Machine::refuse_without_kvm() {
     for (auto& evaluation : state_.evaluations) {
         if (evaluation.plan.experiment.host.accel != HostSpec::Accel::kvm || ended(evaluation.status)) continue;
         end(evaluation, EvaluationStatus::failed, "host.accel is kvm, but " + state_.no_kvm, Fault::infra);
+    }
+}
+
+void Machine::refuse_without_shell() {
+    if (!state_.host_up || state_.no_shell.empty()) return;
+    for (auto& evaluation : state_.evaluations) {
+        if (ended(evaluation.status)) continue;
+        for (const auto& spec : evaluation.plan.experiment.workloads) {
+            const auto* info = find_workload(spec.workload);
+            if (info == nullptr || !info->needs_shell) continue;
+            end(evaluation, EvaluationStatus::failed,
+                fmt::format("workload {} needs a shell in the guest: {}", spec.workload, state_.no_shell),
+                Fault::infra);
+            break;
+        }
     }
 }
 

@@ -101,6 +101,7 @@ void Machine::on(const HostUp& event) {
     }
     state_.host_up = true;
     state_.no_kvm = event.no_kvm;
+    state_.no_shell = event.no_shell;
 }
 
 void Machine::on(const HostLost& event) {

@@ -49,6 +49,7 @@ class Machine {
     void conclude(Evaluation& evaluation);
     void freeze_failed(Evaluation& evaluation, const std::vector<BadArm>& bad);
     void refuse_without_kvm();
+    void refuse_without_shell();
     void end(Evaluation& evaluation, EvaluationStatus status, const std::string& detail,
              std::optional<Fault> fault = {});
 

@@ -92,6 +92,7 @@ struct State {
     WallTime host_lost_at;
     std::string host_trouble;  ///< why the host was lost last
     std::string no_kvm;        ///< why the host has no KVM; empty when it has
+    std::string no_shell;      ///< why it has no shell for its guests; empty when it has
     std::string host_attempt;  ///< what the host is busy with; empty when free
     std::string builder;       ///< uid of the evaluation that kab-build works for; empty when free
 };

@@ -50,7 +50,8 @@ struct AttemptFinished {
     std::string complaint{};
 };
 struct HostUp {
-    std::string no_kvm;  ///< why the host has no KVM; empty when it has
+    std::string no_kvm;      ///< why the host has no KVM; empty when it has
+    std::string no_shell{};  ///< why it has no shell for its guests; empty when it has
 };
 struct HostLost {
     std::string detail;
