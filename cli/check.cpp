@@ -1,4 +1,6 @@
 // kab check FILE: what would run.
+#include <algorithm>
+
 #include "cli/command.h"
 #include "cli/spec_file.h"
 #include "cli/table.h"
@@ -60,6 +62,24 @@ std::string parameters_text(const Parameters& parameters) {
     return text;
 }
 
+std::string checks_text(const Plan& plan) {
+    const auto& experiment = plan.experiment;
+    if (experiment.checks.empty()) return {};
+    const auto variants =
+        std::count_if(plan.arms.begin(), plan.arms.end(), [](const auto& arm) { return arm.role == Role::debug; });
+    const auto order = block_order(plan, check_block);
+    std::string text = fmt::format("checks, before the first block, in {}\n", plural(std::ssize(order), "boot"));
+    for (const auto& check : experiment.checks)
+        text += fmt::format("  {}  {}{}\n", check.check, parameters_text(check.with),
+                            check.debug_only ? "  (debug variants only)" : "");
+    if (variants == 0) return text + "  no debug variants\n";
+    text += fmt::format("  {}, each the arm and\n", plural(variants, "debug variant"));
+    for (const auto& fragment : experiment.debug.config)
+        text += "    config   " + fs::path(fragment).filename().string() + "\n";
+    for (const auto& patch : experiment.debug.patches) text += "    patch    " + patch + "\n";
+    return text;
+}
+
 std::string workloads_text(const Experiment& experiment) {
     std::string text = "workloads\n";
     for (const auto& workload : experiment.workloads) {
@@ -69,6 +89,12 @@ std::string workloads_text(const Experiment& experiment) {
                         plural(static_cast<std::int64_t>(points.size()), "point"), plural(workload.warmup, "warm-up"),
                         workload.iterations, workload.counters.empty() ? 0 : workload.counter_iterations);
         for (const auto& point : points) text += "    point    " + parameters_text(point) + "\n";
+        if (workload.profile) {
+            text += fmt::format("    profile  {} more, {} samples a second on each CPU\n", workload.profile->iterations,
+                                workload.profile->frequency_hz);
+            for (const auto& group : workload.profile->groups)
+                text += fmt::format("    share    {}{}\n", group.name, group.callers.empty() ? "" : " (by caller)");
+        }
         if (workload.counters.empty()) continue;
         text += "    counters";
         for (const auto& counter : workload.counters) text += " " + counter;
@@ -102,10 +128,11 @@ std::string plan_text(const Plan& plan) {
     const auto& experiment = plan.experiment;
     const auto& decide = experiment.decide;
     const auto& limits = experiment.limits;
+    const auto timed =
+        std::count_if(plan.arms.begin(), plan.arms.end(), [](const auto& arm) { return arm.role != Role::debug; });
     std::string looks;
     for (const int look : plan.looks)
-        looks += fmt::format("{}{} ({})", looks.empty() ? "" : ", ", look,
-                             plural(look * static_cast<std::int64_t>(plan.arms.size()), "boot"));
+        looks += fmt::format("{}{} ({})", looks.empty() ? "" : ", ", look, plural(look * timed, "boot"));
     auto head = fmt::format("experiment  {}\n", experiment.name);
     if (!experiment.question.empty()) head += fmt::format("question    {}\n", experiment.question);
     const std::string rest = fmt::format(
@@ -116,7 +143,7 @@ std::string plan_text(const Plan& plan) {
         experiment.host.kind, plural(experiment.host.cpus, "CPU"), memory_text(experiment.host.memory_bytes),
         decide.primary, margin_text(decide), decide.alpha, looks, limit_text(limits.boot), limit_text(limits.run),
         limit_text(limits.block), limit_text(limits.build), limit_text(limits.evaluation));
-    return head + arms_text(plan) + workloads_text(experiment) + rest;
+    return head + arms_text(plan) + checks_text(plan) + workloads_text(experiment) + rest;
 }
 
 struct Options {

@@ -31,7 +31,7 @@ bool knows_total(const api::Progress& progress) {
 
 std::string step_text(const api::Progress& progress) {
     if (progress.step == "waiting") return "waiting for another build or measurement on this machine";
-    if (progress.phase == "boot")
+    if (progress.phase == "boot" || progress.phase == "check")
         return progress.step == "running" ? counted("run", progress.done, progress.total) : progress.step;
     return counted(progress.step, progress.done, knows_total(progress) ? progress.total : 0);
 }
@@ -39,6 +39,7 @@ std::string step_text(const api::Progress& progress) {
 /// A change of it is worth a line: the step of a build, the block of the boots.
 std::string key_of(const api::Progress& progress) {
     if (progress.phase == "boot") return fmt::format("boot {}", progress.block);
+    if (progress.phase == "check") return "check";
     return fmt::format("{} {} {}", progress.phase, progress.arm, progress.step);
 }
 
@@ -49,11 +50,14 @@ std::string describe(const api::Progress& progress, std::chrono::nanoseconds age
     if (progress.phase == "boot") {
         text = fmt::format("block {}/{}, boot {}/{}", progress.block, progress.blocks,
                            std::min(progress.boot + 1, progress.boots), progress.boots);
+    } else if (progress.phase == "check") {
+        text = fmt::format("checking, boot {}/{}", std::min(progress.boot + 1, progress.boots), progress.boots);
     } else {
         text = progress.phase;
     }
-    if (!progress.arm.empty()) text += (progress.phase == "boot" ? ": " : " ") + progress.arm;
-    if (!progress.step.empty()) text += (progress.phase == "boot" ? " " : ": ") + step_text(progress);
+    const bool booting = progress.phase == "boot" || progress.phase == "check";
+    if (!progress.arm.empty()) text += (booting ? ": " : " ") + progress.arm;
+    if (!progress.step.empty()) text += (booting ? " " : ": ") + step_text(progress);
     if (progress.left_ns > 0) {
         const auto left = std::chrono::nanoseconds(progress.left_ns) - age;
         // Whole seconds: what is left is an estimate.
@@ -64,7 +68,7 @@ std::string describe(const api::Progress& progress, std::chrono::nanoseconds age
 }
 
 std::optional<double> share_done(const api::Progress& progress) {
-    const bool boots = progress.phase == "boot" && progress.boots > 0;
+    const bool boots = (progress.phase == "boot" || progress.phase == "check") && progress.boots > 0;
     const auto total = boots ? progress.boots : progress.total;
     const auto done = boots ? progress.boot : progress.done;
     if (total <= 0 || (!boots && !knows_total(progress))) return std::nullopt;
@@ -87,16 +91,19 @@ std::string describe(const api::Transition& transition) {
         return fmt::format("host {}: {} again", transition.name, transition.to);
     if (transition.object == "arm" && (transition.to == "failed" || transition.to == "stopped"))
         return fmt::format("arm {} {}{}", transition.name, transition.to, detail);
+    // "0" or "0.2": the block of the checks.
+    const bool check = transition.name.substr(0, transition.name.find('.')) == "0";
     if (transition.object == "block" && transition.to == "complete")
-        return fmt::format("block {} done", transition.name);
+        return check ? "checks done" : fmt::format("block {} done", transition.name);
     if (transition.object == "block" && transition.to == "excluded")
-        return fmt::format("block {} excluded{}", transition.name, detail);
+        return fmt::format("{} excluded{}", check ? "checks" : "block " + transition.name, detail);
     return {};
 }
 
 std::string describe(const api::Failure& failure) {
-    return fmt::format("boot of {} in block {}: {}{}{}", failure.arm, failure.block, failure.outcome,
-                       failure.detail.empty() ? "" : ": ", failure.detail);
+    return fmt::format("{} {}: {}{}{}", failure.block == 0 ? "check of" : "boot of",
+                       failure.block == 0 ? failure.arm : fmt::format("{} in block {}", failure.arm, failure.block),
+                       failure.outcome, failure.detail.empty() ? "" : ": ", failure.detail);
 }
 
 ProgressView::Style ProgressView::style_of(FILE* file) {
@@ -106,7 +113,7 @@ ProgressView::Style ProgressView::style_of(FILE* file) {
 }
 
 void ProgressView::estimate(api::Progress& progress, SteadyPoint now) {
-    if (progress.phase == "boot" || progress.left_ns > 0 || !knows_total(progress)) return;
+    if (progress.phase == "boot" || progress.phase == "check" || progress.left_ns > 0 || !knows_total(progress)) return;
     if (const auto key = key_of(progress); key != step_key_ || progress.done < step_from_) {
         step_key_ = key;
         step_since_ = now;

@@ -21,6 +21,7 @@ const api::Evaluation* active(const std::vector<api::Evaluation>& all, const std
 std::string stage_of(const api::Evaluation& evaluation) {
     const auto& progress = evaluation.progress;
     if (!progress) return evaluation.status;
+    if (progress->phase == "check") return "checking";
     if (progress->phase == "boot") return fmt::format("block {}/{}", progress->block, progress->blocks);
     return progress->arm.empty() ? evaluation.status : fmt::format("{} {}", evaluation.status, progress->arm);
 }

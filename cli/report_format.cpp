@@ -1,5 +1,7 @@
 #include "cli/report_format.h"
 
+#include <algorithm>
+
 #include "cli/follow.h"
 #include "cli/source.h"
 #include "daemon/report/report.h"
@@ -58,8 +60,10 @@ int report_end(const Paths& paths, const api::EvaluationDetail& detail, const Fo
                    evaluation.detail.empty() ? "" : ": ", evaluation.detail);
     if (untold) print_failed_arms(detail);
     const int code = exit_code(detail);
-    // One that was stopped before its first block has nothing to report.
-    if (evaluation.status != "done" && detail.blocks_done == 0) return code;
+    // One that was stopped before its first block has nothing to report, unless it was a check that stopped it.
+    const auto checks = [](const api::Block& block) { return block.number == 0 && block.status == "complete"; };
+    const bool checked = std::any_of(detail.blocks.begin(), detail.blocks.end(), checks);
+    if (evaluation.status != "done" && detail.blocks_done == 0 && !checked) return code;
     const auto text = render_report(paths, evaluation.uid, options.format);
     const int printed = text ? print_or_complain(*text) : complain(text.error());
     return printed == exit_ok ? code : printed;

@@ -76,7 +76,8 @@ std::string blocks_text(const api::EvaluationDetail& detail) {
     std::string text;
     for (const auto& block : detail.blocks) {
         if (block.status == "complete") continue;
-        text += lines(fmt::format("block {}{}  {}, {} of {} boots{}{}", block.number,
+        text += lines(fmt::format("{}{}  {}, {} of {} boots{}{}",
+                                  block.number == 0 ? "checks" : fmt::format("block {}", block.number),
                                   block.repetition > 1 ? fmt::format(".{}", block.repetition) : "", block.status,
                                   block.boots_done, block.boots, block.detail.empty() ? "" : ": ", block.detail),
                       2);
@@ -89,9 +90,10 @@ std::string failures_text(const api::EvaluationDetail& detail, const Paths& path
     std::string text = "\nfailed boots\n";
     for (std::size_t i = 0; i < detail.failures.size() && i < failures_shown; ++i) {
         const auto& failure = detail.failures[i];
-        text += lines(fmt::format("  block {}, {}: {}{}{}", failure.block, failure.arm, failure.outcome,
-                                  failure.detail.empty() ? "" : ": ", failure.detail),
-                      4);
+        text += lines(
+            fmt::format("  {}, {}: {}{}{}", failure.block == 0 ? "checks" : fmt::format("block {}", failure.block),
+                        failure.arm, failure.outcome, failure.detail.empty() ? "" : ": ", failure.detail),
+            4);
         if (!failure.console_path.empty())
             text += "    console  " + (paths.artifacts() / failure.console_path).string() + "\n";
     }

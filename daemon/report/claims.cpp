@@ -1,8 +1,10 @@
 // The first sentences of a report.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
+#include "daemon/report/checks.h"
 #include "daemon/report/compose.h"
 #include "daemon/report/figures.h"
 #include "daemon/report/levels.h"
@@ -29,6 +31,7 @@ class Claims {
     std::string judged(const stats::Comparison& primary);
     std::string same_code(const stats::Comparison& primary);
     std::string price(const stats::Comparison& primary);
+    std::string trades_at_points(const stats::Comparison& primary);
     std::string facts(const stats::Comparison& comparison);
     std::string named(const std::vector<int>& which);
     std::string metric_name(const stats::Comparison& comparison) const;
@@ -115,22 +118,54 @@ std::string Claims::price(const stats::Comparison& primary) {
     return text + slight;
 }
 
-/// A warning when the noise that the control shows, or does not exclude, is as large as the effect claimed.
+/// Trades at single points of the primary's sweep that no mean shows.
+std::string Claims::trades_at_points(const stats::Comparison& primary) {
+    if (primary.series >= 0 || (report_.look < 0 && !report_.output.decided)) return "";
+    std::map<std::string, std::pair<std::vector<int>, std::vector<int>>> at_point;
+    const auto add = [](std::vector<int>& to, int comparison) {
+        if (std::find(to.begin(), to.end(), comparison) == to.end()) to.push_back(comparison);
+    };
+    for (const auto& trade : report_.output.trades) {
+        const auto& better = report_.output.comparisons[static_cast<std::size_t>(trade.better_comparison)];
+        const auto& worse = report_.output.comparisons[static_cast<std::size_t>(trade.worse_comparison)];
+        if (trade.arm != primary.arm || better.series < 0 || worse.series < 0) continue;
+        auto& sides = at_point[series_of(report_, better).point];
+        add(sides.first, trade.better_comparison);
+        add(sides.second, trade.worse_comparison);
+    }
+    std::string text;
+    for (const auto& [point, sides] : at_point)
+        if (!point.empty())
+            text += fmt::format(" At {} a trade that the mean hides: better {}; worse {}.", point, named(sides.first),
+                                named(sides.second));
+    return text;
+}
+
+/// A warning when the noise that the control shows, or does not exclude, is as large as the effect claimed; and when
+/// the placement of code alone does as much.
 std::string Claims::control_covers(const stats::Comparison& primary) const {
     const bool log = series_of(report_, primary).scale == Scale::log;
     const auto size = [&](double value) { return std::abs(log ? std::log(value) : value); };
-    for (const auto& control : report_.output.comparisons) {
-        if (!control.control || !control.estimate || control.series != primary.series ||
-            control.workload != primary.workload || control.metric != primary.metric)
+    std::string text;
+    for (const auto& other : report_.output.comparisons) {
+        if (other.question() || !other.estimate || other.series != primary.series ||
+            other.workload != primary.workload || other.metric != primary.metric)
             continue;
-        const auto& e = *control.estimate;
+        const auto& e = *other.estimate;
         if (std::max({size(e.value), size(e.low), size(e.high)}) < size(primary.estimate->value)) continue;
-        return fmt::format(
-            " Caution: the control {}, the same kernel as {}, came out at {}, which does not rule out "
-            "noise of this size.",
-            arm(control.arm), arm(control.against), evidence(report_, control));
+        const std::string shown = evidence(report_, other);
+        if (other.relinked)
+            text += fmt::format(
+                " Caution: {}, which is {} with its code moved, came out at {}: placement of code alone "
+                "may do as much.",
+                arm(other.arm), arm(other.against), shown);
+        else
+            text += fmt::format(
+                " Caution: the control {}, the same kernel as {}, came out at {}, which does not rule "
+                "out noise of this size.",
+                arm(other.arm), arm(other.against), shown);
     }
-    return "";
+    return text;
 }
 
 std::string Claims::same_code(const stats::Comparison& primary) {
@@ -146,6 +181,13 @@ std::string decided_before(const ReportInput& report, const stats::Comparison& c
     if (!at || report.look < 0 || *at >= report.look) return "";
     return fmt::format(" Decided at look {} ({} blocks); the figures are those of look {}.", *at + 1,
                        report.input.design.looks.at(static_cast<std::size_t>(*at)), report.look + 1);
+}
+
+/// Does its interval exclude no change?
+bool differs(const ReportInput& report, const stats::Comparison& comparison) {
+    const double none = series_of(report, comparison).scale == Scale::log ? 1 : 0;
+    const auto& estimate = comparison.estimate;
+    return estimate && (estimate->low > none || estimate->high < none);
 }
 
 std::string Claims::judged(const stats::Comparison& primary) {
@@ -164,13 +206,18 @@ std::string Claims::judged(const stats::Comparison& primary) {
             return fmt::format("{}{} {}{}: {}.{}{}{}", lead, metric, stats::to_string(primary.verdict), size, figures,
                                fragile, primary.estimate ? control_covers(primary) : "", price(primary));
         }
-        case stats::Verdict::equivalent:
-            return fmt::format("{}{} is equivalent within {}: {}.{}{}", lead, metric, margin, figures, fragile,
-                               price(primary));
+        case stats::Verdict::equivalent: {
+            const std::string same =
+                primary.exact && !differs(report_, primary)
+                    ? "exactly the same"
+                    : "equivalent within " + margin + (differs(report_, primary) ? ", though not the same" : "");
+            return fmt::format("{}{} is {}: {}.{}{}", lead, metric, same, figures, fragile, price(primary));
+        }
         case stats::Verdict::inconclusive: {
             std::string open, more;
             if (primary.estimate) {
-                open = "; neither a difference nor equivalence within " + margin + " is shown";
+                open = primary.margin > 0 ? "; neither a difference nor equivalence within " + margin + " is shown"
+                                          : "; no difference is shown";
                 more = " At this noise more blocks alone will hardly settle it.";
             }
             if (primary.more_blocks)
@@ -218,12 +265,13 @@ void Claims::stopped(std::size_t index) {
 
 /// Arms that could not be built or had to be stopped, and failed boots.
 void Claims::faults() {
+    for (auto& claim : check_claims(report_)) say(std::move(claim));
     for (std::size_t i = 0; i < report_.tree.arms.size(); ++i) {
         const auto& row = report_.tree.arms[i];
         // The control is the image of another arm: that one says it.
         if (row.status == "failed" && !row.control)
             say(fmt::format("build-failure: {} could not be built: {}", row.name, first_line(row.detail)));
-        if (row.status == "stopped") stopped(i);
+        if (row.status == "stopped" && !failed_checks(report_, static_cast<int>(i))) stopped(i);
     }
     for (const auto& failure : report_.output.failures)
         if (failure.failed > 0 && !report_.input.arms[static_cast<std::size_t>(failure.arm)].control)
@@ -247,7 +295,8 @@ void Claims::verdicts() {
         const auto& status = report_.tree.arms[static_cast<std::size_t>(arm)].status;
         const auto* primary = primary_of(report_, arm);
         if (primary == nullptr || status == "failed" || keeps_failing(report_, arm)) continue;
-        say(judged(*primary));
+        if (failed_checks(report_, arm)) continue;
+        say(judged(*primary) + trades_at_points(*primary));
         open = true;
     }
     if (report_.look >= 0 || report_.output.decided || !open) return;
@@ -264,6 +313,10 @@ void Claims::closing() {
     const bool figures = report_.output.blocks > 0 || sentences_.size() > 1;
     if (const auto label = caution(report_); !label.empty() && figures)
         text += (text.empty() ? "" : " ") + ("All of this was " + label + ".");
+    if (report_.input.design.exact && figures)
+        text += std::string(text.empty() ? "" : " ") +
+                "Exact mode counts instructions, one of them 1 ns: it says how many more, never how long, and nothing "
+                "about contention or caches.";
     if (!text.empty()) say(text);
 }
 

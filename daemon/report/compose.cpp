@@ -16,13 +16,14 @@ bool keeps_failing(const ReportInput& report, int arm) {
     if (against < 0) return false;
     const auto& arms = report.tree.arms;
     const auto& row = arms[static_cast<std::size_t>(arm)];
-    return !row.control && row.status == "stopped" && arms[static_cast<std::size_t>(against)].status == "ready";
+    return report.input.arms[static_cast<std::size_t>(arm)].question() && row.status == "stopped" && arms[static_cast<std::size_t>(against)].status == "ready";
 }
 
 std::string caution(const ReportInput& report) {
-    const bool emulated =
-        std::any_of(report.boots.begin(), report.boots.end(), [](const auto& boot) { return boot.accel == "tcg"; });
-    return emulated ? "emulated: not evidence for hardware" : "";
+    const auto emulated = [](const store::BootReport& boot) { return boot.accel == "tcg"; };
+    const bool any = std::any_of(report.boots.begin(), report.boots.end(), emulated) ||
+                     std::any_of(report.check_boots.begin(), report.check_boots.end(), emulated);
+    return any ? "emulated: not evidence for hardware" : "";
 }
 
 const stats::Series& series_of(const ReportInput& report, const stats::Comparison& comparison) {
@@ -61,7 +62,7 @@ const stats::Summary* find_summary(const ReportInput& report, int arm, int serie
 std::vector<int> shown_arms(const ReportInput& report) {
     std::vector<int> arms;
     for (std::size_t i = 0; i < report.input.arms.size(); ++i)
-        if (!report.input.arms[i].control) arms.push_back(static_cast<int>(i));
+        if (report.input.arms[i].question()) arms.push_back(static_cast<int>(i));
     return arms;
 }
 
@@ -81,7 +82,7 @@ Document compose(const ReportInput& report, bool explain) {
     document.sections.push_back(std::move(first));
     document.sections.push_back(setup_section(report));
     for (auto& section : result_sections(report)) document.sections.push_back(std::move(section));
-    for (auto section : {reliability_section(report), quality_section(report)})
+    for (auto section : {reliability_section(report), conditions_section(report), quality_section(report)})
         if (!section.parts.empty()) document.sections.push_back(std::move(section));
     if (explain)
         for (auto& section : explain_sections(report)) document.sections.push_back(std::move(section));

@@ -1,5 +1,7 @@
 #include "daemon/report/gather.h"
 
+#include "daemon/report/checks.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -44,6 +46,10 @@ Result<Plan> read_plan(const store::EvaluationRow& evaluation) {
     plan.design.margin = *margin;
     plan.design.fixed = *fixed > 0;
     plan.design.looks = plan.design.fixed ? std::vector<int>{*fixed} : *looks;
+    const auto host = json_get_or<Json>(*experiment, "host", Json::object());
+    const auto exact = host ? json_get_or<bool>(*host, "exact", false) : Result<bool>(pass(host));
+    if (!exact) return broken(evaluation, exact.error().message);
+    plan.design.exact = *exact;
     if (plan.design.looks.empty()) return broken(evaluation, "it has no looks");
     return plan;
 }
@@ -70,7 +76,7 @@ std::map<std::string, LastFault> last_faults(const store::EvaluationTree& tree) 
     const auto numbers = block_numbers(tree);
     std::map<std::string, LastFault> faults;
     for (const auto& boot : tree.boots)
-        if (boot.status == "done" && kernel_fault(boot.outcome))
+        if (boot.status == "done" && kernel_fault(boot.outcome) && numbers.at(boot.block_id) != check_block_number)
             faults[boot.arm] = {numbers.at(boot.block_id), boot.outcome};
     return faults;
 }
@@ -81,17 +87,33 @@ std::string failing_words(const std::string& outcome) {
     return outcome == "hang" ? "keeps hanging" : "keeps failing in its workload";
 }
 
-/// The arms as they stood when block `last` was complete.
+/// Arms that failed their checks, or whose debug variants did.
+std::set<std::string> wrong_arms(const store::EvaluationTree& tree) {
+    const auto numbers = block_numbers(tree);
+    std::set<std::string> wrong;
+    for (const auto& boot : tree.boots)
+        if (numbers.at(boot.block_id) == check_block_number && boot.status == "done" && kernel_fault(boot.outcome))
+            wrong.insert(boot.arm.substr(0, boot.arm.find("'debug")));
+    return wrong;
+}
+
+/// The arms as they stood when block `last` was complete. Debug variants, which are the last, are in no figure.
 void add_arms(const store::EvaluationTree& tree, std::int64_t last, stats::Input& input) {
     std::map<std::string, int> index;
     auto faults = last_faults(tree);
+    const auto wrong = wrong_arms(tree);
     for (const auto& arm : tree.arms) {
+        if (arm.role == "debug") continue;
         stats::ArmInfo info;
         info.name = arm.name;
         info.control = arm.control;
+        info.relinked = arm.role == "relinked";
         if (arm.status == "failed") {
             info.stopped = true;
             info.stopped_why = "could not be built";
+        } else if (arm.status == "stopped" && wrong.contains(arm.control ? arm.against : arm.name)) {
+            info.stopped = info.failed_checks = true;
+            info.stopped_why = "failed its checks";
         } else if (arm.status == "stopped" && faults[arm.name].block <= last) {
             info.stopped = info.keeps_failing = true;
             info.stopped_why = failing_words(faults[arm.name].outcome);
@@ -104,7 +126,7 @@ void add_arms(const store::EvaluationTree& tree, std::int64_t last, stats::Input
     // Every finished boot, also those of excluded blocks: exclusion must not hide a fault.
     const auto numbers = block_numbers(tree);
     for (const auto& boot : tree.boots) {
-        if (numbers.at(boot.block_id) > last) continue;
+        if (numbers.at(boot.block_id) > last || numbers.at(boot.block_id) == check_block_number) continue;
         if (boot.status != "done" || (boot.outcome != "ok" && !kernel_fault(boot.outcome))) continue;
         auto& arm = input.arms[static_cast<std::size_t>(index.at(boot.arm))];
         ++arm.boots;
@@ -137,7 +159,7 @@ void mark_same_code(const store::EvaluationTree& tree, const std::vector<store::
     };
     for (std::size_t a = 0; a < input.arms.size(); ++a) {
         auto& arm = input.arms[a];
-        if (arm.control || arm.against < 0) continue;
+        if (!arm.question() || arm.against < 0) continue;
         const auto *own = kernel_of(a), *other = kernel_of(static_cast<std::size_t>(arm.against));
         if (own == nullptr || other == nullptr || own->code_signature.empty()) continue;
         const auto& against = input.arms[static_cast<std::size_t>(arm.against)].name;
@@ -179,6 +201,7 @@ std::vector<std::string> failed_gates(const std::vector<store::BootReport>& boot
     std::map<std::string, std::map<std::string, int>> seen;  // what -> value -> boots
     for (const auto& boot : boots) {
         if (boot.outcome != "ok" || boot.block_status != "complete" || boot.block > last) continue;
+        if (boot.block == check_block_number) continue;
         ++seen["acceleration"][boot.accel];
         ++seen["emulator"][boot.emulator];
         const auto environment = parse_json(boot.environment);
@@ -202,7 +225,8 @@ std::vector<std::string> failed_gates(const std::vector<store::BootReport>& boot
 std::vector<int> lost_blocks(const store::EvaluationTree& tree, std::int64_t last) {
     std::set<int> excluded;
     for (const auto& block : tree.blocks)
-        if (block.status == "excluded" && block.number <= last) excluded.insert(static_cast<int>(block.number));
+        if (block.status == "excluded" && block.number <= last && block.number != check_block_number)
+            excluded.insert(static_cast<int>(block.number));
     for (const auto& block : tree.blocks)
         if (block.status != "excluded") excluded.erase(static_cast<int>(block.number));
     return {excluded.begin(), excluded.end()};

@@ -2,8 +2,11 @@
 #include <map>
 #include <set>
 
+#include "daemon/report/checks.h"
 #include "daemon/report/compose.h"
+#include "daemon/report/conditions.h"
 #include "daemon/report/gather.h"
+#include "daemon/report/profile.h"
 #include "daemon/report/report.h"
 
 namespace kab::report {
@@ -35,6 +38,7 @@ Json arms(const ReportInput& report) {
         Json json{{"name", arm.name},
                   {"against", arm.against.empty() ? Json(nullptr) : Json(arm.against)},
                   {"control", arm.control},
+                  {"role", arm.role},
                   {"status", arm.status},
                   {"detail", arm.detail},
                   {"boots", report.input.arms[i].boots},
@@ -66,6 +70,7 @@ Json comparisons(const ReportInput& report) {
         list.push_back({{"look", report.look < 0 ? Json(nullptr) : Json(row.look)},
                         {"arm", row.arm},
                         {"control", comparison.control},
+                        {"role", report.tree.arms[static_cast<std::size_t>(comparison.arm)].role},
                         {"against", row.against},
                         {"workload", row.workload},
                         {"point", row.point},
@@ -165,6 +170,40 @@ Json trades(const ReportInput& report) {
     return list;
 }
 
+/// The symbols with `least_share` or more in an arm.
+Json profile_list(const ReportInput& report) {
+    const auto name = [&](int arm) { return report.input.arms[static_cast<std::size_t>(arm)].name; };
+    Json list = Json::array();
+    for (const auto& profile : profiles(report)) {
+        Json boots = Json::object(), symbols = Json::array();
+        for (std::size_t arm = 0; arm < profile.boots.size(); ++arm)
+            boots[name(static_cast<int>(arm))] = profile.boots[arm];
+        for (const auto& line : profile.lines) {
+            Json shares = Json::object(), differences = Json::array();
+            for (std::size_t arm = 0; arm < line.share.size(); ++arm) {
+                shares[name(static_cast<int>(arm))] = finite(line.share[arm]);
+                const auto& difference = line.difference[arm];
+                if (!difference) continue;
+                differences.push_back({{"arm", name(static_cast<int>(arm))},
+                                       {"against", name(report.input.arms[arm].against)},
+                                       {"n", difference->n},
+                                       {"difference", finite(difference->value)},
+                                       {"low", finite(difference->low)},
+                                       {"high", finite(difference->high)},
+                                       {"p", finite(difference->p)},
+                                       {"p_adjusted", finite(difference->p_adjusted)}});
+            }
+            symbols.push_back({{"symbol", line.symbol},
+                               {"caller", line.caller.empty() ? Json(nullptr) : Json(line.caller)},
+                               {"shares", shares},
+                               {"differences", differences}});
+        }
+        list.push_back(
+            {{"workload", profile.workload}, {"point", profile.point}, {"boots", boots}, {"symbols", symbols}});
+    }
+    return list;
+}
+
 Json plain_claims(const ReportInput& report) {
     Json list = Json::array();
     for (auto& claim : claims(report)) list.push_back(plain(std::move(claim)));
@@ -208,6 +247,35 @@ Json boots(const ReportInput& report) {
     return list;
 }
 
+/// How quiet the machine was; a canary as the share by which it was slower than its block's fastest.
+Json conditions(const ReportInput& report) {
+    Json list = Json::array();
+    for (const auto& c : summarise_conditions(report))
+        list.push_back({{"condition", c.name},
+                        {"runs", c.runs},
+                        {"absent", c.absent},
+                        {"reason", c.reason},
+                        {"median", optional(c.median)},
+                        {"worst", optional(c.worst)},
+                        {"worst_block", c.worst ? Json(c.worst_block) : Json(nullptr)},
+                        {"worst_arm", c.worst ? Json(c.worst_arm) : Json(nullptr)},
+                        {"worst_seq", c.worst ? Json(c.worst_seq) : Json(nullptr)},
+                        {"excluded_above", optional(c.bound)}});
+    return list;
+}
+
+/// Tries at blocks that do not count.
+Json exclusions(const ReportInput& report) {
+    Json list = Json::array();
+    for (const auto& block : report.tree.blocks)
+        if (block.status == "excluded")
+            list.push_back({{"block", block.number},
+                            {"repetition", block.repetition},
+                            {"cause", block.cause},
+                            {"detail", block.detail}});
+    return list;
+}
+
 }  // namespace
 
 std::string render_json(const ReportInput& report) {
@@ -229,7 +297,8 @@ std::string render_json(const ReportInput& report) {
                 {"alpha", design.alpha},
                 {"margin", design.margin},
                 {"looks", design.looks},
-                {"fixed", design.fixed}}},
+                {"fixed", design.fixed},
+                {"exact", design.exact}}},
               {"look", report.look < 0 ? Json(nullptr) : Json(report.look)},
               {"blocks", report.output.blocks},
               {"emulated", !caution(report).empty()},
@@ -240,9 +309,13 @@ std::string render_json(const ReportInput& report) {
               {"arms", arms(report)},
               {"summaries", summaries(report)},
               {"absent", absent(report)},
+              {"checks", checks_json(report)},
               {"comparisons", comparisons(report)},
               {"trades", trades(report)},
+              {"profiles", profile_list(report)},
               {"failures", failures(report)},
+              {"conditions", conditions(report)},
+              {"exclusions", exclusions(report)},
               {"boots", boots(report)}};
     return dump_json(json) + "\n";
 }

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <map>
 
+#include "daemon/report/checks.h"
 #include "daemon/report/compose.h"
+#include "daemon/report/conditions.h"
 #include "daemon/report/figures.h"
 #include "daemon/report/gather.h"
 
@@ -42,11 +44,15 @@ Table failure_table(const ReportInput& report) {
     return table;
 }
 
+std::string block_name(std::int64_t number) {
+    return number == check_block_number ? "the check block" : fmt::format("block {}", number);
+}
+
 std::vector<std::string> console_lines(const ReportInput& report) {
     std::vector<std::string> lines;
     for (const auto& event : report.console) {
-        lines.push_back(fmt::format("{}: {} ({}) in {} boot{}, first in block {}, console line {}: {}", event.arm,
-                                    event.kind, event.severity, event.boots, event.boots == 1 ? "" : "s", event.block,
+        lines.push_back(fmt::format("{}: {} ({}) in {} boot{}, first in {}, console line {}: {}", event.arm, event.kind,
+                                    event.severity, event.boots, event.boots == 1 ? "" : "s", block_name(event.block),
                                     event.line, event.text.substr(0, event.text.find('\n'))));
     }
     return lines;
@@ -91,10 +97,12 @@ std::vector<std::string> excluded(const ReportInput& report) {
         const bool again = std::any_of(blocks.begin(), blocks.end(), [&](const store::BlockRow& other) {
             return other.number == block.number && other.status == "complete";
         });
-        lines.push_back(fmt::format("block {}{} is excluded{}: {}", block.number,
+        lines.push_back(fmt::format("{}{} is excluded{}: {}", block_name(block.number),
                                     block.repetition > 1 ? fmt::format(" (try {})", block.repetition) : "",
                                     again ? " and was booted again" : "", block.detail));
     }
+    if (lines.size() > 1)
+        lines.push_back(fmt::format("tries at a block that were excluded, by cause: {}", excluded_by_cause(report)));
     return lines;
 }
 
@@ -128,11 +136,24 @@ void control_lines(const ReportInput& report, std::vector<std::string>& lines) {
         std::string text = fmt::format("control {} (the image of {} under another name), {}/{}: {}",
                                        arm_name(report, comparison.arm), arm_name(report, comparison.against),
                                        comparison.workload, comparison.metric, evidence(report, comparison));
-        if (estimate) text += differs ? ": IT DIFFERS" : ": not shown to differ";
+        if (estimate && !differs && comparison.exact && report.input.design.exact)
+            text += ": exactly the same, as it must be";
+        else if (estimate)
+            text += differs ? ": IT DIFFERS" : ": not shown to differ";
         if (comparison.detectable)
             text +=
                 fmt::format("; the noise floor: {} would have shown with 90% power", least_found(report, comparison));
         lines.push_back(text);
+    }
+}
+
+/// What the placement of code alone does, and so no claim may be made of.
+void relinked_lines(const ReportInput& report, std::vector<std::string>& lines) {
+    for (const auto& comparison : report.output.comparisons) {
+        if (!comparison.relinked || !comparison.primary) continue;
+        lines.push_back(fmt::format("placement of code, {} ({} with its code moved), {}/{}: {}",
+                                    arm_name(report, comparison.arm), arm_name(report, comparison.against),
+                                    comparison.workload, comparison.metric, evidence(report, comparison)));
     }
 }
 
@@ -156,7 +177,7 @@ void noise_lines(const ReportInput& report, std::vector<std::string>& lines) {
         lines.push_back(text);
     }
     for (const auto& comparison : report.output.comparisons) {
-        if (!comparison.primary || comparison.control || !comparison.detectable) continue;
+        if (!comparison.primary || !comparison.question() || !comparison.detectable) continue;
         lines.push_back(fmt::format("{} against {}, {}/{}: {} would have been found with 90% power at n = {} blocks",
                                     arm_name(report, comparison.arm), arm_name(report, comparison.against),
                                     comparison.workload, comparison.metric, least_found(report, comparison),
@@ -215,6 +236,7 @@ Section quality_section(const ReportInput& report) {
         const bool control = std::any_of(report.input.arms.begin(), report.input.arms.end(),
                                          [](const auto& arm) { return arm.control; });
         if (!control) items.items.push_back("there was no control arm: the apparatus was not checked");
+        relinked_lines(report, items.items);
         noise_lines(report, items.items);
         items.items.push_back(course(report));
         if (const auto text = unused(report); !text.empty()) items.items.push_back(text);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/report/checks.h"
 #include "daemon/report/compose.h"
 #include "daemon/report/document.h"
 #include "daemon/report/gather.h"
@@ -46,6 +47,7 @@ Result<ReportInput> assemble(ReportInput report) {
                                     "its stored experiment cannot be read: " + experiment.error().message,
                                     "evaluation " + report.tree.evaluation.uid});
     report.experiment = std::move(*experiment);
+    set_checks_apart(report);
     const auto look = shown_look(report.tree);
     if (!look) return pass(look);
     report.look = *look;

@@ -13,12 +13,16 @@ namespace kab::report {
 /// Everything a report is made of.
 struct ReportInput {
     store::EvaluationTree tree;
-    std::vector<store::KernelRow> kernels;  ///< parallel to tree.arms; an empty key where there is none
-    std::vector<store::SampleRow> samples;  ///< all that count, also after the last look
-    std::vector<store::BootReport> boots;   ///< finished ones
+    std::vector<store::KernelRow> kernels;       ///< parallel to tree.arms; an empty key where there is none
+    std::vector<store::SampleRow> samples;       ///< all that count, also after the last look
+    std::vector<store::ProfileRow> profile;      ///< all that count
+    std::vector<store::BootReport> boots;        ///< finished ones
+    std::vector<store::BootReport> check_boots;  ///< finished ones of the check block, which are in no figure
+    std::vector<store::ArmRow> debug_arms;       ///< variants on which the checks ran as well; not among tree.arms
     std::vector<store::ConsoleEventRow> console;
-    Json experiment;  ///< the resolved spec
-    int look = -1;    ///< the last one taken; -1: none yet, the figures are a preview
+    std::vector<store::ConditionRow> conditions;  ///< of all runs that count, also after the last look
+    Json experiment;                              ///< the resolved spec
+    int look = -1;                                ///< the last one taken; -1: none yet, the figures are a preview
     stats::Input input;
     stats::Output output;
 };

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/units.h"
+#include "daemon/report/checks.h"
 #include "daemon/report/compose.h"
 #include "daemon/report/figures.h"
 
@@ -227,9 +228,22 @@ class Fields {
 /// The distinct values of a member of the boots.
 std::string of_boots(const ReportInput& report, std::string store::BootReport::*member) {
     std::set<std::string> values;
-    for (const auto& boot : report.boots)
-        if (!(boot.*member).empty()) values.insert(boot.*member);
+    for (const auto* boots : {&report.boots, &report.check_boots})
+        for (const auto& boot : *boots)
+            if (!(boot.*member).empty()) values.insert(boot.*member);
     return joined({values.begin(), values.end()}, " / ");
+}
+
+/// ", exact mode (from block to block differs the timer's phase)"; empty without it.
+std::string exact_words(const ReportInput& report) {
+    if (!report.input.design.exact) return "";
+    const auto& host = report.experiment.at("host");
+    std::vector<std::string> varied;
+    if (host.value("vary_timer", false)) varied.emplace_back("the timer's phase");
+    if (host.value("vary_layout", false)) varied.emplace_back("the layout of memory");
+    return fmt::format(
+        ", exact mode ({} from block to block)",
+        varied.empty() ? "nothing differs" : joined(varied, " and ") + (varied.size() > 1 ? " differ" : " differs"));
 }
 
 std::string machine(const ReportInput& report) {
@@ -243,7 +257,7 @@ std::string machine(const ReportInput& report) {
     if (accel == "kvm") text += ", KVM";
     if (accel == "tcg") text += ", emulated (TCG): " + of_boots(report, &store::BootReport::accel_reason);
     if (accel.find('/') != std::string::npos) text += ", MIXED: " + accel;
-    return text;
+    return text + exact_words(report);
 }
 
 std::string design(const ReportInput& report) {
@@ -331,6 +345,7 @@ Section setup_section(const ReportInput& report) {
     if (const auto emulator = of_boots(report, &store::BootReport::emulator); !emulator.empty())
         common.rows.emplace_back("emulator", emulator);
     common.rows.emplace_back("design", design(report));
+    if (const auto checks = check_summary(report); !checks.empty()) common.rows.emplace_back("checks", checks);
     for (const auto& text : same_code(report, fields)) common.rows.emplace_back("code", text);
     section.parts.emplace_back(std::move(common));
     section.parts.emplace_back(Paragraph{"The arms, and what differs between them:"});

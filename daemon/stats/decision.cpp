@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "daemon/stats/exact.h"
 #include "daemon/stats/fisher.h"
 #include "daemon/stats/verdict.h"
 #include "daemon/stats/words.h"
@@ -51,7 +52,7 @@ bool Decision::ended(const Measured& m) const {
 bool Decision::all_ended() const {
     bool any = false;
     for (const auto& m : rows_) {
-        if (!m.row.primary || m.row.control) continue;
+        if (!m.row.primary || !m.row.question()) continue;
         if (!ended(m)) return false;
         any = true;
     }
@@ -67,11 +68,20 @@ std::string Decision::stopped_text(const Measured& m) const {
 }
 
 /// An arm that was stopped because it keeps failing is worse than a baseline that does not fail at all, however few
-/// the boots; where the baseline fails, too, Fisher's test must tell them apart. The same machine code is never worse.
+/// the boots; where the baseline fails, too, Fisher's test must tell them apart. So is one that failed its checks where
+/// its baseline passed them. The same machine code is never worse.
 bool Decision::judge_failing(Measured& m) const {
     const auto& arm = arm_of(input_, m.row.arm);
     const auto& against = arm_of(input_, m.row.against);
-    if (!arm.keeps_failing || !m.row.primary || m.row.same_code) return false;
+    if (!m.row.primary || m.row.same_code) return false;
+    if (arm.failed_checks && !against.failed_checks) {
+        m.row.failing = true;
+        m.row.verdict = Verdict::regressed;
+        m.row.material = m.row.fragile = false;
+        m.row.reason = stopped_text(m);
+        return true;
+    }
+    if (!arm.keeps_failing) return false;
     const bool worse = against.failed == 0 && !against.keeps_failing && against.boots > 0;
     const bool tested =
         static_cast<double>(arm.failed) * against.boots > static_cast<double>(against.failed) * arm.boots &&
@@ -86,7 +96,7 @@ bool Decision::judge_failing(Measured& m) const {
 
 void Decision::judge_row(Measured& m, bool over) {
     Comparison& row = m.row;
-    if (row.control) {
+    if (!row.question()) {
         judge(m, true, Verdict::none);
         row.verdict = Verdict::none;
         row.material = false;
@@ -118,16 +128,20 @@ void Decision::judge_row(Measured& m, bool over) {
 /// Is there a verdict that the control would have to vouch for?
 bool Decision::claims(bool secondaries) const {
     return std::any_of(rows_.begin(), rows_.end(), [&](const Measured& m) {
-        return (m.row.primary || secondaries) && !m.row.control && !is_open(m.row.verdict) &&
+        return (m.row.primary || secondaries) && m.row.question() && !is_open(m.row.verdict) &&
                m.row.verdict != Verdict::none;
     });
 }
 
 std::vector<std::string> Decision::causes() const {
     auto result = input_.failed_gates;
+    if (input_.design.exact)
+        if (auto failure = inexact_control(input_)) result.push_back(std::move(*failure));
     for (const auto& m : rows_) {
         if (!m.row.primary || !(m.row.control || m.row.same_code)) continue;
-        if (auto failure = gate_failure(m, input_.arms)) result.push_back(std::move(*failure));
+        // In exact mode a control must be the same in every value, which has been looked at.
+        const bool gate = !(m.row.control && input_.design.exact);
+        if (auto failure = gate ? gate_failure(m, input_.arms) : std::nullopt) result.push_back(std::move(*failure));
         if (auto failure = failing_twin(m, input_.arms)) {
             if (std::find(result.begin(), result.end(), *failure) == result.end()) result.push_back(*failure);
         } else if (m.row.control && !m.usable && claims(stage_.last || ended(m))) {
@@ -145,7 +159,7 @@ void Decision::void_all(const std::string& cause) {
     out_.decided = true;
     out_.sentence = fmt::format("{}: invalid, {}", stops(), cause);
     for (auto& m : rows_) {
-        if (m.row.control) continue;
+        if (!m.row.question()) continue;
         m.row.verdict = Verdict::invalid;
         m.row.material = m.row.failing = false;
         m.row.decided_at.reset();
@@ -170,7 +184,7 @@ void Decision::decide() {
 Decision::Count Decision::count() const {
     Count count;
     for (const auto& m : rows_) {
-        if (!m.row.primary || m.row.control) continue;
+        if (!m.row.primary || !m.row.question()) continue;
         ++count.primaries;
         if (!is_open(m.row.verdict)) continue;
         if (!ended(m)) {
@@ -192,7 +206,7 @@ void Decision::conclude() {
     bool all_known = true;
     for (auto& m : rows_) {
         if (out_.decided && m.row.verdict == Verdict::pending) m.row.verdict = Verdict::inconclusive;
-        if (!m.row.primary || m.row.control) continue;
+        if (!m.row.primary || !m.row.question()) continue;
         verdicts.push_back(m.row.verdict);
         if (m.row.verdict != Verdict::inconclusive || ended(m)) continue;
         all_known &= m.row.more_blocks.has_value();

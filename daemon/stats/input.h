@@ -26,9 +26,17 @@ struct ArmInfo {
     std::string stopped_why{};  ///< after the arm's name: "could not be built", "fails to boot"
     /// Stopped for kernel faults in a row: regressed, unless its baseline fails as well.
     bool keeps_failing = false;
+    /// Stopped by a self-check before anything was timed: regressed, unless the arm it is judged against failed, too.
+    bool failed_checks = false;
     /// Machine code, command line and modules are those of the arm it is judged against: whatever they differ
     /// by is noise. It is then one more control and never improved or regressed.
     bool same_code = false;
+    /// The arm it is judged against with its code moved: what it differs by is what the placement of code alone does.
+    /// No question and no gate.
+    bool relinked = false;
+
+    /// Neither a control nor relinked: it is there to be judged.
+    bool question() const { return !control && !relinked; }
 };
 
 /// A metric of a workload at a point.
