@@ -1,0 +1,183 @@
+#include "agent/guest/workloads/ipcns_check.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <optional>
+
+#include "agent/guest/text.h"
+#include "agent/guest/workloads/checked_child.h"
+#include "agent/guest/workloads/ipc_namespaces.h"
+#include "agent/guest/workloads/ipcns_objects.h"
+#include "common/files.h"
+#include "common/units.h"
+
+namespace kab::guest {
+namespace {
+
+constexpr std::int64_t together = 32;         // children alive at a time
+constexpr std::int64_t spare_namespaces = 4;  // two of a round, one of a drain, one of somebody else
+constexpr int parents_value = 5, leavers_value = 7;
+/// Batches after which memory that still grows is leaked: a cache may grow at first, not for ever.
+constexpr int most_batches = 8;
+/// Less than any object that a namespace has: what grows by more in each batch is not freed.
+constexpr std::int64_t least_leak_bytes = 256;
+
+Status enter_new_namespace() {
+    if (::unshare(CLONE_NEWIPC) != 0) return fail_errno(errno, "unshare(CLONE_NEWIPC)");
+    return expect_no_semaphore();
+}
+
+/// Each child fills a namespace of its own and exits.
+Status fill_batch(std::int64_t namespaces) {
+    for (std::int64_t first = 0; first < namespaces; first += together) {
+        std::vector<CheckedChild> children;
+        for (std::int64_t i = first; i < std::min(namespaces, first + together); ++i) {
+            auto child = CheckedChild::start(fmt::format("child {} of {}", i + 1, namespaces), [i]() -> Status {
+                if (auto entered = enter_new_namespace(); !entered) return entered;
+                return fill_namespace(static_cast<int>(i % 100) + 1);
+            });
+            if (!child) return pass(child);
+            children.push_back(std::move(*child));
+        }
+        for (auto& child : children)
+            if (auto ended = child.wait(); !ended) return ended;
+    }
+    return {};
+}
+
+/// What the one who leaves and the one who enters tell each other.
+struct Board {
+    std::atomic<bool> filled{false}, go{false}, failed{false};
+};
+
+Status leave(Board& board) {
+    Status done = enter_new_namespace();
+    if (done) done = make_semaphore(leavers_value);
+    board.failed = !done.has_value();
+    board.filled = true;
+    while (done && !board.go) ::sched_yield();
+    return done;
+}
+
+/// The namespace of `pid`; no descriptor if that has left it already.
+Result<UniqueFd> open_namespace(pid_t pid) {
+    const auto path = fmt::format("/proc/{}/ns/ipc", pid);
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const bool gone = errno == ENOENT || errno == ESRCH || errno == EACCES;
+    if (fd.get() < 0 && !gone) return fail_errno(errno, "open " + path);
+    return fd;
+}
+
+/// In every second round the other one leaves while the namespace is being looked up, else while it is being entered.
+Status enter(Board& board, pid_t leaver, std::int64_t round) {
+    while (!board.filled) ::sched_yield();
+    if (board.failed) return {};  // it says why
+    const bool look_up_late = round % 2 == 1;
+    if (look_up_late) board.go = true;
+    for (std::atomic<std::int64_t> wait{0}; look_up_late && wait < round % 64 * 100; ++wait) continue;
+    const auto fd = open_namespace(leaver);
+    board.go = true;
+    if (!fd) return pass(fd);
+    if (fd->get() < 0) return {};
+    if (::setns(fd->get(), CLONE_NEWIPC) != 0)
+        return fail_errno(errno, "setns into an ipc namespace that is held open, while its last process leaves it,");
+    if (auto found = expect_semaphore(leavers_value); !found) return found;
+    if (auto removed = remove_semaphore(); !removed) return removed;
+    return fill_namespace(leavers_value);
+}
+
+Status enter_while_left(std::int64_t round) {
+    auto board = Shared<Board>::make();
+    if (!board) return pass(board);
+    Board& shared = *board->operator->();
+    auto leaver = CheckedChild::start(fmt::format("the leaving process of round {}", round + 1),
+                                      [&shared] { return leave(shared); });
+    if (!leaver) return pass(leaver);
+    auto enterer = CheckedChild::start(fmt::format("the entering process of round {}", round + 1),
+                                       [&shared, &leaver, round] { return enter(shared, leaver->pid(), round); });
+    if (!enterer) return pass(enterer);
+    if (auto ended = enterer->wait(); !ended) return ended;
+    return leaver->wait();
+}
+
+/// Kernel memory in small objects that cannot be reclaimed, in bytes.
+Result<std::int64_t> kernel_objects() {
+    auto text = read_file("/proc/meminfo");
+    if (!text) return pass(text);
+    auto value = field(*text, "SUnreclaim");
+    if (const auto unit = value.find(' '); unit != std::string_view::npos) value = value.substr(0, unit);
+    const auto kib = parse_integer(value);
+    if (!kib) return fail(Fault::io, "/proc/meminfo says nothing of SUnreclaim");
+    return *kib * 1024;
+}
+
+class IpcnsCheck final : public Workload {
+  public:
+    Status prepare(const RunContext& context) override {
+        const auto lowest = lowest_ipc_namespace_limit();
+        if (!lowest) return pass(lowest);
+        lowest_limit_ = *lowest;
+        auto limit = IpcNamespaceLimit::take();
+        if (!limit) return pass(limit);
+        limit_.emplace(std::move(*limit));
+        const auto most = context.parameter("namespaces") * most_batches + context.parameter("rounds");
+        return limit_->raise(most + lowest_limit_ + spare_namespaces);
+    }
+
+    Result<std::vector<msg::Sample>> run(const RunContext& context, Meter& meter) override {
+        if (auto started = meter.start(); !started) return pass(started);
+        if (auto made = make_semaphore(parents_value); !made) return pass(made);
+        if (auto filled = fill_batch(context.parameter("namespaces")); !filled) return pass(filled);
+        for (std::int64_t round = 0; round < context.parameter("rounds"); ++round)
+            if (auto entered = enter_while_left(round); !entered) return pass(entered);
+        // What the others did in theirs is not seen here.
+        if (auto found = expect_semaphore(parents_value); !found) return pass(found);
+        if (auto removed = remove_semaphore(); !removed) return pass(removed);
+        if (auto stopped = meter.stop(); !stopped) return pass(stopped);
+        return std::vector<msg::Sample>();
+    }
+
+    Result<std::vector<msg::Sample>> drain(const RunContext& context, const Meter&) override {
+        const std::int64_t deadline_ns = raw_clock_ns() + context.drain_limit.count();
+        const std::int64_t namespaces = context.parameter("namespaces");
+        std::int64_t before = 0, grown = 0;
+        for (int batch = 0; batch < most_batches; ++batch) {
+            if (batch > 0)  // the first is that of the run
+                if (auto filled = fill_batch(namespaces); !filled) return pass(filled);
+            const Nanoseconds left{std::max<std::int64_t>(0, deadline_ns - raw_clock_ns())};
+            if (auto freed = wait_for_ipc_namespaces_below(lowest_limit_, left); !freed) return pass(freed);
+            const auto now = kernel_objects();
+            if (!now) return pass(now);
+            grown = *now - before;
+            before = *now;
+            if (batch > 0 && grown < namespaces * least_leak_bytes) return restore();
+        }
+        return fail(Fault::io,
+                    "each batch of {} ipc namespaces leaves memory behind: the last of {} took {} bytes more than the "
+                    "one before (SUnreclaim), expected less than {}",
+                    namespaces, most_batches, grown, namespaces * least_leak_bytes);
+    }
+
+  private:
+    Result<std::vector<msg::Sample>> restore() {
+        if (auto restored = limit_->restore(); !restored) return pass(restored);
+        return std::vector<msg::Sample>();
+    }
+
+    std::int64_t lowest_limit_ = 0;
+    std::optional<IpcNamespaceLimit> limit_;  ///< raised from prepare() to drain()
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_ipcns_check() {
+    return std::make_unique<IpcnsCheck>();
+}
+
+}  // namespace kab::guest
