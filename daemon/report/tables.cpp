@@ -5,6 +5,8 @@
 #include "daemon/report/compose.h"
 #include "daemon/report/derived.h"
 #include "daemon/report/figures.h"
+#include "daemon/report/profile.h"
+#include "daemon/report/sweep.h"
 
 namespace kab::report {
 namespace {
@@ -58,6 +60,7 @@ class Results {
             for (const int arm : arms_)
                 for (auto& table : comparison_tables(report_, workload, arm))
                     section.parts.emplace_back(std::move(table));
+            for (auto& table : profile_tables(report_, workload)) section.parts.emplace_back(std::move(table));
             sections.push_back(std::move(section));
         }
         return sections;
@@ -158,6 +161,7 @@ class Results {
         }
         result.notes = notes.lines();
         if (const auto line = multiplexed(workload); !line.empty()) result.notes.push_back(line);
+        if (auto line = oversubscribed(report_, workload, point); !line.empty()) result.notes.push_back(std::move(line));
         return result;
     }
 
@@ -171,6 +175,9 @@ class Results {
             });
             if (measured) {
                 section.parts.emplace_back(sweep_table(metric, points));
+                if (is_primary(metric))
+                    if (auto effects = sweep_effects(report_, workload, points))
+                        section.parts.emplace_back(std::move(*effects));
                 for (const auto& line : derived_.after(metric.name))
                     if (auto extra = derived_sweep(line, workload, points))
                         section.parts.emplace_back(std::move(*extra));
@@ -184,12 +191,19 @@ class Results {
         if (!items.items.empty()) section.parts.emplace_back(std::move(items));
     }
 
+    bool is_primary(const store::NewMetric& metric) const {
+        return std::any_of(report_.output.comparisons.begin(), report_.output.comparisons.end(), [&](const auto& c) {
+            return c.primary && c.workload == metric.workload && c.metric == metric.name;
+        });
+    }
+
     Table sweep_table(const store::NewMetric& metric, const std::vector<std::string>& points) const {
         Table result =
             table(fmt::format("{}/{}: mean ± relative sd of the boot means", metric.workload, metric.name), "point");
         Notes notes;
         for (const auto& point : points) {
-            std::vector<std::string> row{point};
+            const auto crowded = oversubscribed(report_, metric.workload, point);
+            std::vector<std::string> row{point + (crowded.empty() ? "" : " " + notes.mark(crowded))};
             for (const int arm : arms_) row.push_back(cell(metric.workload, point, metric.name, arm, notes));
             result.rows.push_back(std::move(row));
         }

@@ -124,7 +124,7 @@ void Analysis::find_groups() {
     }
     int questions = 0;
     for (std::size_t a = 0; a < input_.arms.size(); ++a)
-        questions += judged(input_.arms, a) && !input_.arms[a].control ? 1 : 0;
+        questions += judged(input_.arms, a) && input_.arms[a].question() ? 1 : 0;
     for (const auto& group : groups_) primaries_ += group.primary ? 1 : 0;
     families_ = questions * primaries_;
     if (!design_.paired || input_.design.looks.empty()) return;
@@ -151,11 +151,13 @@ Measured Analysis::start(const Group& group, int series, int arm, int against) c
     m.better = first.better;
     m.unit = first.unit;
     m.point = series < 0 ? fmt::format("mean over {} points", group.series.size()) : first.point;
-    m.row.same_code = !m.row.control && input_.arms[static_cast<std::size_t>(arm)].same_code;
+    m.row.relinked = input_.arms[static_cast<std::size_t>(arm)].relinked;
+    m.row.same_code = m.row.question() && input_.arms[static_cast<std::size_t>(arm)].same_code;
     m.exact_mode = design_.exact;
     m.noun = stage_.noun;
     double alpha = design_.alpha;
-    if (m.row.primary) alpha = m.row.control ? control_alpha / primaries_ : design_.alpha / std::max(1, families_);
+    if (m.row.primary && !m.row.relinked)
+        alpha = m.row.control ? control_alpha / primaries_ : design_.alpha / std::max(1, families_);
     m.level = level_at(stage_, alpha);
     if (m.row.primary && (m.row.control || m.row.same_code)) m.gate = level_at(stage_, control_alpha / primaries_);
     m.row.spent = m.level.spent;
@@ -200,16 +202,10 @@ void Analysis::measure_unpaired(Measured& m, int series) {
     judge_.measure_unpaired(m, arm, against, 4e-15 * largest);
 }
 
-/// The boots of a series up to a block.
-std::span<const Cell> until(std::span<const Cell> cells, int last_block) {
-    const auto end =
-        std::partition_point(cells.begin(), cells.end(), [&](const Cell& c) { return c.block <= last_block; });
-    return cells.first(static_cast<std::size_t>(end - cells.begin()));
-}
-
 std::vector<Pairs> Analysis::pairs_of(const Group& group, int arm, int against, int last_block) const {
     std::vector<Pairs> points;
-    for (const int s : group.series) points.push_back(pair_up(until(cells_.of(s), last_block), arm, against));
+    points.reserve(group.series.size());
+    for (const int s : group.series) points.push_back(pair_up(cells_, s, arm, against, last_block));
     return points;
 }
 
@@ -236,7 +232,7 @@ void Analysis::measure_sweep(const Group& group, const std::vector<Pairs>& point
     Measured m = start(group, -1, arm, against);
     set_margin(m, input_.series[static_cast<std::size_t>(group.series.front())], sweep.pairs.against_mean);
     judge_.measure(m, sweep.pairs);
-    if (m.row.primary && !m.row.control) m.earlier = earlier_verdict(group, arm, against);
+    if (m.row.primary && m.row.question()) m.earlier = earlier_verdict(group, arm, against);
     std::vector<std::string> left_out;
     for (const auto p : sweep.left_out)
         left_out.push_back(input_.series[static_cast<std::size_t>(group.series[p])].point);
@@ -254,7 +250,7 @@ void Analysis::measure_pair(const Group& group, int arm, int against) {
         if (design_.paired) {
             set_margin(m, input_.series[static_cast<std::size_t>(s)], points[p].against_mean);
             judge_.measure(m, points[p]);
-            if (m.row.primary && !m.row.control) m.earlier = earlier_verdict(group, arm, against);
+            if (m.row.primary && m.row.question()) m.earlier = earlier_verdict(group, arm, against);
         } else {
             measure_unpaired(m, s);
         }
@@ -274,7 +270,7 @@ void Analysis::adjust() {
         std::vector<double> p;
         std::vector<Measured*> of;
         for (auto& m : rows_) {
-            if (m.row.control || m.row.primary != primary || (!primary && !m.row.p_sequential)) continue;
+            if (!m.row.question() || m.row.primary != primary || (!primary && !m.row.p_sequential)) continue;
             p.push_back(m.row.p_sequential.value_or(1));
             of.push_back(&m);
         }
@@ -293,10 +289,19 @@ void Analysis::order() {
         }
         return groups_.size();
     };
-    const auto key = [&](const Measured& m) {
-        return std::tuple(!m.row.primary, m.row.primary && m.row.control, group_of(m), m.row.series, m.row.arm);
-    };
-    std::stable_sort(rows_.begin(), rows_.end(), [&](const Measured& a, const Measured& b) { return key(a) < key(b); });
+    using Key = std::tuple<bool, bool, std::size_t, int, int>;
+    std::vector<std::pair<Key, std::size_t>> keys;
+    keys.reserve(rows_.size());
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        const Measured& m = rows_[i];
+        keys.emplace_back(Key(!m.row.primary, m.row.primary && !m.row.question(), group_of(m), m.row.series, m.row.arm), i);
+    }
+    std::sort(keys.begin(), keys.end());
+    std::vector<Measured> ordered;
+    ordered.reserve(rows_.size());
+    for (const auto& [key, i] : keys) ordered.push_back(std::move(rows_[i]));
+    rows_.swap(ordered);
+    out_.comparisons.reserve(rows_.size());
     for (auto& m : rows_) out_.comparisons.push_back(m.row);
 }
 
@@ -308,7 +313,7 @@ Output Analysis::run(double cost_boot, double cost_iteration) {
     adjust();
     Decision(input_, stage_, rows_, out_).decide();
     order();
-    if (out_.verdict != Verdict::invalid) out_.trades = trades_of(out_.comparisons);
+    if (out_.verdict != Verdict::invalid) out_.trades = trades_of(out_.comparisons, input_.series);
     gaps_.warn(out_.warnings);
     warn_of_opposite_points(rows_, input_.arms, out_.warnings);
     warn_of_missing(input_, cells_, out_.warnings);

@@ -25,16 +25,53 @@ int strongest(const std::vector<Comparison>& comparisons, const std::vector<int>
     return *std::max_element(which.begin(), which.end(), [&](int a, int b) { return strength(a) < strength(b); });
 }
 
+using Metric = std::pair<std::string, std::string>;            ///< workload, its metric
+using Opposed = std::tuple<int, Metric, Metric>;               ///< arm, what is better, what is worse
+using PointOfArm = std::tuple<int, std::string, std::string>;  ///< arm, workload, point
+
+Metric metric_of(const Comparison& c) {
+    return {c.workload, c.metric};
+}
+
+/// Pairs at a point of the primary's sweep; their means may hide one, as effects at other points cancel it.
+void add_trades_at_points(const std::vector<Comparison>& comparisons, const std::vector<Series>& series,
+                          std::vector<Trade>& trades) {
+    std::set<Metric> primaries;
+    for (const auto& c : comparisons)
+        if (c.primary && c.series < 0) primaries.insert(metric_of(c));
+    std::set<Opposed> told;
+    for (const auto& trade : trades)
+        told.emplace(trade.arm, metric_of(comparisons[static_cast<std::size_t>(trade.better_comparison)]),
+                     metric_of(comparisons[static_cast<std::size_t>(trade.worse_comparison)]));
+    std::map<PointOfArm, Sides> at_point;
+    for (int i = 0; i < static_cast<int>(comparisons.size()); ++i) {
+        const auto& c = comparisons[static_cast<std::size_t>(i)];
+        if (!c.material || !c.question() || c.series < 0) continue;
+        auto& [better, worse] = at_point[{c.arm, c.workload, series[static_cast<std::size_t>(c.series)].point}];
+        if (c.verdict == Verdict::improved) better.push_back(i);
+        if (c.verdict == Verdict::regressed) worse.push_back(i);
+    }
+    for (const auto& [point, sides] : at_point)
+        for (const int b : sides.first)
+            for (const int w : sides.second) {
+                const auto better = metric_of(comparisons[static_cast<std::size_t>(b)]);
+                const auto worse = metric_of(comparisons[static_cast<std::size_t>(w)]);
+                if (!primaries.contains(better) && !primaries.contains(worse)) continue;
+                if (told.contains({std::get<0>(point), better, worse})) continue;
+                trades.push_back({std::get<0>(point), b, w});
+            }
+}
+
 }  // namespace
 
-std::vector<Trade> trades_of(const std::vector<Comparison>& comparisons) {
+std::vector<Trade> trades_of(const std::vector<Comparison>& comparisons, const std::vector<Series>& series) {
     std::set<std::tuple<int, std::string, std::string>> swept;
     for (const auto& c : comparisons)
         if (c.series < 0) swept.emplace(c.arm, c.workload, c.metric);
     std::map<int, Sides> of_arm;
     for (int i = 0; i < static_cast<int>(comparisons.size()); ++i) {
         const auto& c = comparisons[static_cast<std::size_t>(i)];
-        if (!c.material || c.control) continue;
+        if (!c.material || !c.question()) continue;
         if (c.series >= 0 && swept.contains({c.arm, c.workload, c.metric})) continue;
         if (c.verdict == Verdict::improved) of_arm[c.arm].first.push_back(i);
         if (c.verdict == Verdict::regressed) of_arm[c.arm].second.push_back(i);
@@ -54,6 +91,7 @@ std::vector<Trade> trades_of(const std::vector<Comparison>& comparisons) {
             for (const int w : worse)
                 if (primary(b) || primary(w)) trades.push_back({arm, b, w});
     }
+    add_trades_at_points(comparisons, series, trades);
     return trades;
 }
 
@@ -65,7 +103,7 @@ void warn_of_opposite_points(const std::vector<Measured>& rows, const std::vecto
     for (const auto& m : rows) {
         const Key key{m.row.workload, m.row.metric, m.row.arm};
         if (m.row.series < 0) swept.insert(key);
-        if (m.row.series < 0 || m.row.control) continue;
+        if (m.row.series < 0 || !m.row.question()) continue;
         auto& [better, worse] = points[key];
         if (m.row.verdict == Verdict::improved) better += (better.empty() ? "" : ", ") + m.point;
         if (m.row.verdict == Verdict::regressed) worse += (worse.empty() ? "" : ", ") + m.point;

@@ -11,8 +11,9 @@
 namespace kab::stats {
 
 /// Metrics of one arm that move materially in opposite directions: every such pair with a primary in it;
-/// where no primary moves, the one pair with the largest |t| on either side. Sweeps count by their mean.
-std::vector<Trade> trades_of(const std::vector<Comparison>& comparisons);
+/// where no primary moves, the one pair with the largest |t| on either side. Sweeps count by their mean; after these
+/// come the pairs at single points of the primary's sweep, of metrics that are no trade by their means.
+std::vector<Trade> trades_of(const std::vector<Comparison>& comparisons, const std::vector<Series>& series);
 
 /// Sweeps with points that improved and points that regressed.
 void warn_of_opposite_points(const std::vector<Measured>& rows, const std::vector<ArmInfo>& arms,

@@ -244,5 +244,24 @@ TEST(Claims, ABuildErrorIsToldByItsFirstLine) {
                                Not(HasSubstr("make:")))));
 }
 
+TEST(Claims, ATradeAtOnePointIsToldThoughTheMeanOfTheSweepHidesIt) {
+    SampleOptions options;
+    options.swept = true;
+    // One at a time elapsed rises by about as much as it falls when all go at once; CPU time rises at either point.
+    const auto report = changed(options, [](ReportInput& rows) {
+        for (auto& sample : rows.samples)
+            if (sample.arm == "deferred-free" && sample.point == "concurrency=1" &&
+                (sample.metric == "elapsed" || sample.metric == "counted-elapsed"))
+                *sample.value /= 0.793 * 0.793;
+    });
+    const auto claim = claim_of(report, "deferred-free");
+    EXPECT_THAT(claim, HasSubstr("no verdict"));
+    EXPECT_THAT(claim, HasSubstr(" At concurrency=0 a trade that the mean hides: better ipcns-exit/elapsed at "));
+    EXPECT_THAT(claim, HasSubstr("; worse ipcns-exit/backlog at concurrency=0 "));
+    EXPECT_THAT(claim, HasSubstr("; ipcns-exit/task-clock at concurrency=0 "));
+    EXPECT_THAT(claim, Not(HasSubstr("At concurrency=1 a trade")));
+    EXPECT_THAT(claim_of(report, "per-ns-work"), Not(HasSubstr("that the mean hides"))) << "its mean tells it";
+}
+
 }  // namespace
 }  // namespace kab::report

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/report/compose.h"
+#include "daemon/report/sweep.h"
 #include "tests/unit/report/changed_report.h"
 
 namespace kab::report {
@@ -86,6 +87,38 @@ TEST(Tables, PointsStandBelowTheirMean) {
     ASSERT_GE(tables.at(0).rows.size(), 3U);
     EXPECT_EQ(tables[0].rows[0].front(), "*elapsed, mean");
     EXPECT_EQ(tables[0].rows[1].front(), "  concurrency=0");
+}
+
+
+TEST(SweepTables, HaveAPointARowAnArmAColumnAndTheVerdictOfTheMean) {
+    SampleOptions options;
+    options.swept = true;
+    const auto report = changed(options, [](ReportInput&) {});
+    const auto table = sweep_effects(report, "ipcns-exit", {"concurrency=0", "concurrency=1"});
+    ASSERT_TRUE(table);
+    EXPECT_EQ(table->title, "ipcns-exit/elapsed: ratio to inline-free, with intervals");
+    EXPECT_EQ(table->header, (std::vector<std::string>{"concurrency", "per-ns-work", "deferred-free"}));
+    ASSERT_THAT(table->rows, SizeIs(4));
+    EXPECT_EQ(row_of(*table, "0")[1], "0.857 [0.821, 0.895]");
+    EXPECT_EQ(row_of(*table, "mean")[2], "0.793 [0.748, 0.841]");
+    EXPECT_EQ(row_of(*table, "verdict")[1], "improved !");
+    EXPECT_THAT(table->notes, Contains(HasSubstr("its interval: 97.5%, those of single points: 95%")));
+    EXPECT_FALSE(sweep_effects(report, "another", {"concurrency=0"}));
+    EXPECT_FALSE(sweep_effects(changed({}, [](ReportInput&) {}), "ipcns-exit", {""})) << "nothing is swept";
+}
+
+TEST(SweepTables, MarkPointsWithMoreTasksThanCpus) {
+    SampleOptions options;
+    options.swept = true;
+    auto report = changed(options, [](ReportInput&) {});
+    ASSERT_EQ(oversubscribed(report, "ipcns-exit", "concurrency=1"), "") << "its children are not meant to run at once";
+    report.tree.points = {{"proc-read", 1, "tasks=2", R"({"loops":1,"tasks":2})"},
+                          {"proc-read", 2, "tasks=3", R"({"loops":1,"tasks":3})"}};
+    EXPECT_EQ(oversubscribed(report, "proc-read", "tasks=2"), "");
+    EXPECT_EQ(oversubscribed(report, "proc-read", "tasks=3"),
+              "oversubscribed: more tasks than the 2 CPUs of the machine");
+    EXPECT_EQ(oversubscribed(report, "proc-read", "tasks=4"), "") << "no such point";
+    EXPECT_EQ(oversubscribed(report, "another", "tasks=3"), "") << "no such workload";
 }
 
 }  // namespace

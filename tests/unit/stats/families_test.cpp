@@ -118,6 +118,49 @@ TEST(Trades, GainAndPriceOfOneArmAreToldTogether) {
     EXPECT_EQ(find(output, 1, 2, "page-faults")->verdict, Verdict::equivalent);
 }
 
+/// Reference experiment 1 with its sweep: what all 1000 at once do, as published (elapsed -19%, task-clock +61%), and
+/// one child at a time, where elapsed changes by `elapsed_alone` (a logarithm) and CPU time rises as much.
+Output published_sweep(double elapsed_alone) {
+    Input input = two_arms();
+    input.series.clear();
+    for (const char* metric : {"elapsed", "task-clock"})
+        for (const char* point : {"concurrency=1", "concurrency=0"})
+            input.series.push_back(
+                {"ipcns-exit", point, metric, "ns", Better::lower, Scale::log, metric == std::string("elapsed")});
+    input.look = 1;
+    const double effects[] = {elapsed_alone, std::log(.667024 / .826165), std::log(1.61), std::log(4248.85 / 2645.85)};
+    const double spread[] = {.01, .0126, .03, .0343};
+    for (int s = 0; s < 4; ++s)
+        fill(input, s, 10, 1, [&](int b, int a, int) {
+            return 1e9 * std::exp(a * effects[s] + spread[s] * noise(b, a, static_cast<std::uint64_t>(s)));
+        });
+    return analyse(input);
+}
+
+/// "better at POINT, worse at POINT" of each trade; a mean has no point.
+std::vector<std::string> trade_points(const Output& output) {
+    std::vector<std::string> all;
+    for (const auto& trade : output.trades) {
+        const auto text = [&](int i) {
+            const auto& c = output.comparisons[static_cast<std::size_t>(i)];
+            return c.metric + (c.series < 0 ? "" : c.series % 2 == 0 ? " at 1" : " at 0");
+        };
+        all.push_back(text(trade.better_comparison) + ", " + text(trade.worse_comparison));
+    }
+    return all;
+}
+
+TEST(Trades, OfASweepAreToldByItsMeanWhereThatShowsThem) {
+    EXPECT_EQ(trade_points(published_sweep(-.15)), std::vector<std::string>{"elapsed, task-clock"});
+}
+
+TEST(Trades, AtAPointAreFoundWhereTheMeanOverPointsHidesThem) {
+    // One at a time elapsed rises by as much as it falls when all go at once.
+    const auto output = published_sweep(-std::log(.667024 / .826165));
+    EXPECT_EQ(find(output, 1, -1, "elapsed")->verdict, Verdict::equivalent);
+    EXPECT_EQ(trade_points(output), std::vector<std::string>{"elapsed at 0, task-clock at 0"});
+}
+
 TEST(Failures, AreComparedByFishersTest) {
     Input input = two_arms();
     input.look = 4;
