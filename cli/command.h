@@ -34,6 +34,7 @@ void add_list(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_watch(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
+void add_history(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_cancel(CLI::App& app, Action& action);
 void add_query(CLI::App& app, Action& action);

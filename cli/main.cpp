@@ -88,6 +88,7 @@ int main(int argc, char** argv) {
     kab::cli::add_show(app, action);
     kab::cli::add_watch(app, action);
     kab::cli::add_report(app, action);
+    kab::cli::add_history(app, action);
     kab::cli::add_compare(app, action);
     kab::cli::add_cancel(app, action);
     kab::cli::add_query(app, action);

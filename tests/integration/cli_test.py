@@ -22,7 +22,7 @@ from kab_env import wait_until
 
 BIN = pathlib.Path(os.environ["KAB_BIN_DIR"])
 SOURCE = pathlib.Path(os.environ["KAB_SOURCE_DIR"])
-COMMANDS = "run check simulate submit list show watch report compare cancel query hosts kernels version".split()
+COMMANDS = "run check simulate submit list show watch report history compare cancel query hosts kernels version".split()
 
 GOOD = """\
 experiment: small
@@ -255,7 +255,7 @@ class FreshMachine(Case):
             self.assertEqual(list(answer.values()), [[]])
 
     def test_the_rest_says_that_nothing_was_run(self):
-        for args in (["show"], ["report"], ["watch"], ["cancel", "last"], ["query", "select 1"]):
+        for args in (["show"], ["report"], ["history", "small"], ["watch"], ["cancel", "last"], ["query", "select 1"]):
             self.assertIn("nothing has been run yet", self.kab(*args, code=2).stderr)
         self.assertFalse(self.state.exists(), "a daemon was started where there is nothing to ask")
 
@@ -458,7 +458,7 @@ class Daemon(Case):
         uid = self.kab("submit", "small.yaml", code=0).stdout.strip()
         for end in (lambda: None, self.kill_daemon):  # asked of the daemon, and of the file
             end()
-            for command in ("show", "report", "watch", "cancel"):
+            for command in ("show", "report", "history", "watch", "cancel"):
                 self.assertIn("its uid, its experiment, or last", self.kab(command, "", code=2).stderr)
             self.assertIn("four characters or more", self.kab("show", uid[:3], code=2).stderr)
             self.assertNotIn("four characters", self.kab("show", "xyz", code=2).stderr)

@@ -74,7 +74,7 @@ class Filler {
                   {{"primary", "ipcns-exit/elapsed"},
                    {"margin", 0.02},
                    {"alpha", 0.05},
-                   {"looks", {1}},
+                   {"looks", {6, 10}},
                    {"control", true}}}});
         e.seed = 1;
         e.points.push_back({workload, 0, "", dump_json(Json{{"children", night_.children}, {"concurrency", 0}})});

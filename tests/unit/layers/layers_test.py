@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "daemon/builder": {"common", "daemon/kernel"},
     "daemon/host": {"common", "common/process", "protocol"},
     "daemon/report": {"common", "daemon/stats", "daemon/store"},
+    "daemon/history": {"common", "daemon/stats", "daemon/store"},
     "daemon/coordinator/core": {"common", "protocol", "daemon/plan", "daemon/spec"},
     "daemon/coordinator": {
         "common", "common/digest", "common/process", "protocol", "daemon/spec", "daemon/plan", "daemon/stats",
@@ -34,7 +35,7 @@ MAY_INCLUDE = {
     "daemon/api/views": {"common", "protocol/api", "daemon/store"},
     "cli": {
         "common", "common/digest", "protocol/api", "daemon/api/views", "daemon/kernel/text", "daemon/plan",
-        "daemon/report", "daemon/results", "daemon/spec", "daemon/stats", "daemon/store",
+        "daemon/history", "daemon/report", "daemon/results", "daemon/spec", "daemon/stats", "daemon/store",
     },
     "agent/guest": {"common", "protocol", "agent/guest/workloads", "agent/guest/perf"},
     "agent/guest/workloads": {"common", "protocol", "agent/guest", "agent/guest/perf"},
@@ -50,7 +51,8 @@ ONLY_IN = {
     r"archive\.h|archive_entry\.h": ("agent/host/qemu/", "daemon/kernel/"),
 }
 # Folders that must stay free of event loops.
-PURE = ("daemon/kernel/text", "daemon/spec", "daemon/stats", "daemon/plan", "daemon/store", "daemon/report", "daemon/results",
+PURE = ("daemon/kernel/text", "daemon/spec", "daemon/stats", "daemon/plan", "daemon/store", "daemon/report", "daemon/history",
+        "daemon/results",
         "daemon/coordinator/core", "agent/host/console", "protocol")
 
 

@@ -1,0 +1,140 @@
+#include <algorithm>
+
+#include "cli/history_report.h"
+#include "common/json.h"
+
+namespace kab::cli {
+namespace {
+
+using history::Change;
+using history::Kernel;
+using history::Series;
+
+/// As a shell reads it as one word.
+std::string shell_word(const std::string& text) {
+    constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/=,:";
+    if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+    std::string quoted = "'";
+    for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return quoted + "'";
+}
+
+/// A JSON string is a YAML one.
+std::string quoted(const std::string& text) {
+    return dump_json(Json(text));
+}
+
+std::string arm_text(const std::string& name, const Kernel& kernel) {
+    std::string source = "image: " + quoted(kernel.path);
+    if (!kernel.modules.empty()) source += ", modules: " + quoted(kernel.modules);
+    std::string text = fmt::format("  {}:\n    source: {{{}}}\n", name, source);
+    if (!kernel.command_line.empty()) text += "    command_line: " + quoted(kernel.command_line) + "\n";
+    return text;
+}
+
+Json member(const Json& object, const char* key) {
+    return object.is_object() && object.contains(key) ? object.at(key) : Json();
+}
+
+/// The workload as it was declared; only at its point where the series is of one point.
+std::string workload_text(const Series& series, const history::Record& record, const Json& experiment) {
+    Json workload;
+    for (const auto& one : member(experiment, "workloads"))
+        if (member(one, "workload") == Json(series.question.workload)) workload = one;
+    Json with = member(workload, "with"), sweep = member(workload, "sweep");
+    if (series.question.point == "*") {
+        for (const auto& [name, values] : sweep.items()) with.erase(name);
+    } else {
+        sweep = Json();
+        for (const auto& point : record.tree.points)
+            if (point.workload == series.question.workload && point.label == series.question.point)
+                with = parse_json(point.parameters).value_or(with);
+    }
+    std::string text = "  - workload: " + series.question.workload + "\n";
+    const auto add = [&](const char* key, const Json& value) {
+        if (!value.is_null() && !((value.is_object() || value.is_array()) && value.empty()))
+            text += fmt::format("    {}: {}\n", key, dump_json(value));
+    };
+    add("with", with);
+    add("sweep", sweep);
+    for (const char* key : {"iterations", "warmup"}) add(key, member(workload, key));
+    if (const auto counters = member(workload, "counters"); counters.is_array() && !counters.empty()) {
+        add("counters", counters);
+        add("counter_iterations", member(workload, "counter_iterations"));
+    }
+    return text;
+}
+
+std::string host_text(const Json& host) {
+    std::string text;
+    for (const char* key : {"kind", "cpus", "accel", "machine"})
+        if (const auto value = member(host, key); !value.is_null())
+            text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key,
+                                value.is_string() ? value.get<std::string>() : dump_json(value));
+    if (const auto bytes = member(host, "memory_bytes"); bytes.is_number_integer())
+        text += fmt::format("{}memory: {}M", text.empty() ? "" : ", ", bytes.get<std::int64_t>() >> 20);
+    if (member(host, "exact") == Json(true)) text += ", exact: true";
+    return text;
+}
+
+std::string decide_text(const Series& series, const Json& decide) {
+    std::string text = fmt::format("primary: {}/{}", series.question.workload, series.question.metric);
+    // The margin is one of the primary metric.
+    const bool same = member(decide, "primary") == Json(series.question.workload + "/" + series.question.metric);
+    for (const char* key : {"margin", "alpha", "looks", "fixed"}) {
+        const bool instead = std::string(key) == "looks" && decide.contains("fixed");
+        const auto value = member(decide, key);
+        if (value.is_null() || instead || (!same && std::string(key) == "margin")) continue;
+        text += fmt::format(", {}: {}", key, dump_json(value));
+    }
+    return text;
+}
+
+std::string lower(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+}  // namespace
+
+std::string confirming_command(const Series& series, const Change& change) {
+    const auto& question = series.question;
+    std::string text = fmt::format("kab history {} --arm {} --metric {}/{}", shell_word(question.experiment),
+                                   shell_word(question.arm), question.workload, question.metric);
+    if (!question.point.empty() && question.point != "*") text += " --point " + shell_word(question.point);
+    return text +
+           fmt::format(" --confirm {} > confirm.yaml && kab run confirm.yaml", series.values[change.index].evaluation);
+}
+
+Result<std::string> confirming_experiment(const Series& series, const Change& change, const history::Record& record) {
+    const auto& last = series.values[change.index - 1];
+    const auto& first = series.values[change.index];
+    if (!change.arm_changed && !change.baseline_changed)
+        return fail(Fault::usage,
+                    "{} and {} booted the same kernels: what changed between them is not a kernel, and no A/B can "
+                    "confirm it",
+                    last.evaluation, first.evaluation);
+    const auto& before = change.arm_changed ? last.arm : last.base;
+    const auto& after = change.arm_changed ? first.arm : first.base;
+    if (before.path.empty() || after.path.empty())
+        return fail(Fault::usage, "the database does not know the image of the kernel that {} booted",
+                    before.path.empty() ? last.evaluation : first.evaluation);
+    const auto experiment = parse_json(record.tree.evaluation.experiment_json);
+    if (!experiment) return pass(experiment);
+    const std::string what = change.arm_changed ? series.question.arm : series.against;
+    std::string name = fmt::format("{}.confirm-{}", series.question.experiment, lower(first.evaluation));
+    if (name.size() > 100) name = "confirm-" + lower(first.evaluation);
+    std::string text = fmt::format(
+        "# Whether {}'s kernels before and after a change in the history of {} differ as well when they\n"
+        "# are booted against each other: those of {} and {}.\n"
+        "experiment: {}\n"
+        "question: Do the kernels of {} before and after {} differ?\n"
+        "arms:\n{}{}workloads:\n{}",
+        what, series.question.experiment, last.evaluation, first.evaluation, name, what, first.evaluation,
+        arm_text("before", before), arm_text("after", after), workload_text(series, record, *experiment));
+    if (const auto host = host_text(member(*experiment, "host")); !host.empty()) text += "host: {" + host + "}\n";
+    return text + "decide: {" + decide_text(series, member(*experiment, "decide")) + "}\n";
+}
+
+}  // namespace kab::cli

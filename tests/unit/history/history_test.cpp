@@ -1,0 +1,344 @@
+#include "daemon/history/history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "daemon/history/gather.h"
+#include "tests/support/database/nights.h"
+
+namespace kab::history {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using State = Change::State;
+using test::add_night;
+using test::Night;
+using test::night_uid;
+
+/// Nights `first` to `last` around a ratio, with a spread of half a percent, on this kernel.
+void nights(store::Store& store, int first, int last, double ratio, const std::string& kernel, const Night& like = {}) {
+    static constexpr double spread[] = {0, .004, -.003, .005, -.004, .001, -.001, .003, -.005, .002};
+    for (int day = first; day <= last; ++day) {
+        Night night = like;
+        night.day = day;
+        night.ratio = like.linear ? ratio * (1 + spread[day % 10]) : ratio * std::exp(spread[day % 10]);
+        night.arm = kernel;
+        add_night(store, night);
+    }
+}
+
+std::vector<Record> gathered(const store::Store& store, const std::string& experiment = "nightly") {
+    auto records = gather(store, experiment);
+    EXPECT_TRUE(records) << records.error().text();
+    return *records;
+}
+
+History history_of(const store::Store& store) {
+    const auto records = gathered(store);
+    const auto asked = questions(records, "nightly", {}, {}, {});
+    EXPECT_TRUE(asked && asked->size() == 1);
+    return find(asked->front(), records);
+}
+
+/// The one change of the one series.
+Change change_of(const store::Store& store) {
+    const auto history = history_of(store);
+    EXPECT_THAT(history.series, SizeIs(1));
+    EXPECT_THAT(history.series.at(0).changes, SizeIs(1));
+    return history.series.at(0).changes.at(0);
+}
+
+/// An A/B of the kernels "patch-1" and "patch-2" in an experiment of its own.
+Night trial(int day, double ratio, double half_width = .01) {
+    Night night;
+    night.day = day;
+    night.experiment = "check-the-change";
+    night.base = "patch-1";
+    night.arm = "patch-2";
+    night.base_name = "before";
+    night.arm_name = "after";
+    night.ratio = ratio;
+    night.half_width = half_width;
+    return night;
+}
+
+class Changed : public testing::Test {
+  protected:
+    /// Eight nights at .98, then `after` at 1.04 on another kernel.
+    void changed(int after = 6) {
+        nights(*database.store, 1, 8, .98, "patch-1");
+        nights(*database.store, 9, 8 + after, 1.04, "patch-2");
+    }
+    test::EmptyDatabase database;
+};
+
+TEST_F(Changed, is_found_where_it_is_with_the_levels_of_both_sides) {
+    changed();
+    const auto change = change_of(*database.store);
+    EXPECT_EQ(change.index, 8U);
+    EXPECT_NEAR(change.before, std::log(.98), .003);
+    EXPECT_NEAR(change.after, std::log(1.04), .003);
+    EXPECT_EQ(change.before_n, 8U);
+    EXPECT_EQ(change.after_n, 6U);
+    EXPECT_LE(change.p, .01);
+    EXPECT_EQ(change.worse, true);
+    EXPECT_TRUE(change.arm_changed);
+    EXPECT_FALSE(change.baseline_changed);
+    EXPECT_THAT(change.surroundings_changed, IsEmpty());
+}
+
+TEST_F(Changed, is_a_suspicion_when_no_night_is_left_that_did_not_help_to_find_it) {
+    nights(*database.store, 1, 12, .98, "patch-1");
+    nights(*database.store, 13, 15, 1.04, "patch-2");
+    const auto change = change_of(*database.store);
+    EXPECT_EQ(change.state, State::suspected);
+    EXPECT_EQ(change.found_at, night_uid(15));
+    EXPECT_EQ(change.announced_at, "");
+    EXPECT_FALSE(change.news);
+}
+
+TEST_F(Changed, is_held_by_a_later_night_and_still_not_announced) {
+    nights(*database.store, 1, 12, .98, "patch-1");
+    nights(*database.store, 13, 16, 1.04, "patch-2");
+    const auto change = change_of(*database.store);
+    EXPECT_EQ(change.state, State::held);
+    EXPECT_EQ(change.found_at, night_uid(15));
+    EXPECT_EQ(change.held_at, night_uid(16));
+    EXPECT_EQ(change.announced_at, "");
+}
+
+TEST_F(Changed, is_not_held_by_a_night_whose_interval_has_the_old_level_in_it) {
+    nights(*database.store, 1, 12, .98, "patch-1");
+    nights(*database.store, 13, 15, 1.04, "patch-2");
+    Night wide;
+    wide.half_width = .2;
+    nights(*database.store, 16, 16, 1.04, "patch-2", wide);
+    EXPECT_EQ(change_of(*database.store).state, State::suspected);
+}
+
+TEST_F(Changed, is_announced_with_the_ab_that_confirms_it_and_known_from_then_on) {
+    changed();
+    add_night(*database.store, trial(15, 1.06));
+    auto change = change_of(*database.store);
+    EXPECT_EQ(change.state, State::confirmed);
+    EXPECT_EQ(change.announced_at, night_uid(15));
+    EXPECT_TRUE(change.news);
+    ASSERT_THAT(change.trials, SizeIs(1));
+    EXPECT_EQ(change.trials[0].result, Trial::Result::confirms);
+
+    nights(*database.store, 16, 16, 1.04, "patch-2");
+    change = change_of(*database.store);
+    EXPECT_EQ(change.state, State::confirmed);
+    EXPECT_EQ(change.announced_at, night_uid(15));
+    EXPECT_FALSE(change.news);
+}
+
+TEST_F(Changed, is_announced_by_the_night_that_finds_it_when_the_ab_came_first) {
+    changed(1);
+    add_night(*database.store, trial(10, 1.06));
+    nights(*database.store, 11, 13, 1.04, "patch-2");
+    const auto change = change_of(*database.store);
+    EXPECT_EQ(change.index, 8U);
+    EXPECT_EQ(change.state, State::confirmed);
+    EXPECT_EQ(change.announced_at, change.found_at);
+    EXPECT_GT(change.announced_at, night_uid(10));
+}
+
+TEST_F(Changed, is_confirmed_by_an_ab_the_other_way_round) {
+    changed();
+    auto night = trial(15, 1 / 1.06);
+    std::swap(night.base, night.arm);
+    add_night(*database.store, night);
+    const auto change = change_of(*database.store);
+    EXPECT_EQ(change.state, State::confirmed);
+    EXPECT_NEAR(change.trials.at(0).estimate, std::log(1.06), 1e-9);
+}
+
+TEST_F(Changed, is_refuted_by_an_ab_that_excludes_even_half_of_it) {
+    changed();
+    add_night(*database.store, trial(15, 1.001));
+    const auto change = change_of(*database.store);
+    EXPECT_EQ(change.state, State::refuted);
+    EXPECT_EQ(change.announced_at, "");
+}
+
+TEST_F(Changed, is_left_open_by_an_ab_that_can_tell_neither) {
+    changed();
+    add_night(*database.store, trial(15, 1.03, .05));
+    const auto change = change_of(*database.store);
+    ASSERT_THAT(change.trials, SizeIs(1));
+    EXPECT_EQ(change.trials[0].result, Trial::Result::open);
+    EXPECT_NE(change.state, State::confirmed);
+}
+
+TEST_F(Changed, is_confirmed_by_no_ab_of_other_kernels_elsewhere_before_or_invalid) {
+    add_night(*database.store, trial(0, 1.06));
+    changed();
+    auto other = trial(15, 1.06);
+    other.arm = "patch-3";
+    add_night(*database.store, other);
+    auto elsewhere = trial(16, 1.06);
+    elsewhere.accel = "tcg";
+    add_night(*database.store, elsewhere);
+    auto more = trial(17, 1.06);
+    more.children = 2000;
+    add_night(*database.store, more);
+    auto options = trial(18, 1.06);
+    options.command_line = "mitigations=off";
+    add_night(*database.store, options);
+    auto invalid = trial(19, 1.06);
+    invalid.verdict = "invalid";
+    add_night(*database.store, invalid);
+    auto cancelled = trial(20, 1.06);
+    cancelled.status = "cancelled";
+    add_night(*database.store, cancelled);
+    EXPECT_THAT(change_of(*database.store).trials, IsEmpty());
+}
+
+TEST_F(Changed, may_be_the_baselines) {
+    nights(*database.store, 1, 8, .98, "patch-1");
+    Night faster;
+    faster.base = "main-2";
+    nights(*database.store, 9, 14, 1.04, "patch-1", faster);
+    auto change = change_of(*database.store);
+    EXPECT_FALSE(change.arm_changed);
+    EXPECT_TRUE(change.baseline_changed);
+
+    // The ratio grew because its baseline shrank.
+    auto night = trial(15, 1 / 1.06);
+    night.base = "main-1";
+    night.arm = "main-2";
+    add_night(*database.store, night);
+    change = change_of(*database.store);
+    EXPECT_EQ(change.state, State::confirmed);
+    EXPECT_TRUE(change.trials.at(0).baselines);
+}
+
+TEST_F(Changed, of_both_kernels_is_refuted_only_when_neither_makes_it) {
+    nights(*database.store, 1, 8, .98, "patch-1");
+    Night other;
+    other.base = "main-2";
+    nights(*database.store, 9, 14, 1.04, "patch-2", other);
+    add_night(*database.store, trial(15, 1.001));
+    EXPECT_EQ(change_of(*database.store).state, State::held);
+    auto baselines = trial(16, .999);
+    baselines.base = "main-1";
+    baselines.arm = "main-2";
+    add_night(*database.store, baselines);
+    EXPECT_EQ(change_of(*database.store).state, State::refuted);
+}
+
+TEST_F(Changed, with_the_same_kernels_on_both_sides_names_what_else_changed) {
+    nights(*database.store, 1, 8, .98, "patch-1");
+    Night newer;
+    newer.emulator = "QEMU 8.0.0";
+    nights(*database.store, 9, 14, 1.04, "patch-1", newer);
+    const auto change = change_of(*database.store);
+    EXPECT_FALSE(change.arm_changed || change.baseline_changed);
+    EXPECT_THAT(change.surroundings_changed, ElementsAre("emulator: QEMU 7.2.22 -> QEMU 8.0.0"));
+}
+
+TEST(History, compares_linear_metrics_by_their_differences) {
+    test::EmptyDatabase database;
+    Night linear;
+    linear.linear = true;
+    linear.half_width = 1;
+    nights(*database.store, 1, 8, -100, "patch-1", linear);
+    nights(*database.store, 9, 14, 200, "patch-2", linear);
+    const auto change = change_of(*database.store);
+    EXPECT_NEAR(change.before, -100, 1);
+    EXPECT_NEAR(change.after, 200, 1);
+}
+
+TEST(History, never_mixes_machines_or_parameters_in_one_series) {
+    test::EmptyDatabase database;
+    nights(*database.store, 1, 3, .98, "patch-1");
+    Night emulated;
+    emulated.accel = "tcg";
+    nights(*database.store, 4, 5, 1.5, "patch-1", emulated);
+    Night more;
+    more.children = 2000;
+    nights(*database.store, 6, 7, 2, "patch-1", more);
+    nights(*database.store, 8, 8, .98, "patch-1");
+    const auto history = history_of(*database.store);
+    ASSERT_THAT(history.series, SizeIs(3));
+    EXPECT_THAT(history.series[0].setting, HasSubstr("emulated (tcg)"));
+    EXPECT_TRUE(history.series[0].emulated);
+    EXPECT_THAT(history.series[1].setting, HasSubstr("children=2000"));
+    EXPECT_THAT(history.series[2].values, SizeIs(4));  // the newest evaluation's comes last
+}
+
+TEST(History, leaves_out_what_does_not_count_and_says_why) {
+    test::EmptyDatabase database;
+    nights(*database.store, 1, 1, .98, "patch-1");
+    Night failed;
+    failed.status = "failed";
+    failed.detail = "arm patched: no rule to make target";
+    failed.look = false;
+    nights(*database.store, 2, 2, .98, "patch-1", failed);
+    Night invalid;
+    invalid.verdict = "invalid";
+    nights(*database.store, 3, 3, .98, "patch-1", invalid);
+    Night early;
+    early.look = false;
+    nights(*database.store, 4, 4, .98, "patch-1", early);
+    Night renamed;
+    renamed.arm_name = "other";
+    nights(*database.store, 5, 5, .98, "patch-1", renamed);
+    const auto records = gathered(*database.store);
+    const auto history = find({"nightly", "patched", "ipcns-exit", "elapsed", ""}, records);
+    ASSERT_THAT(history.series, SizeIs(1));
+    EXPECT_THAT(history.series[0].values, SizeIs(1));
+    std::vector<std::string> reasons;
+    for (const auto& left : history.left_out) reasons.push_back(left.reason);
+    EXPECT_THAT(reasons,
+                ElementsAre("failed: arm patched: no rule to make target", "invalid: the control differs from its twin",
+                            "it ended before its first look", "it has no arm patched"));
+}
+
+TEST(Questions, are_those_of_the_newest_evaluation_unless_asked) {
+    test::SampleDatabase database;
+    const auto records = gathered(*database.store, "ipc-ns-deferred-free");
+    const auto usual = questions(records, "ipc-ns-deferred-free", {}, {}, {});
+    ASSERT_TRUE(usual);
+    ASSERT_THAT(*usual, SizeIs(2));
+    EXPECT_EQ((*usual)[0].arm, "per-ns-work");
+    EXPECT_EQ((*usual)[1].arm, "deferred-free");
+    EXPECT_EQ((*usual)[0].metric, "elapsed");
+    const auto control = questions(records, "ipc-ns-deferred-free", "A'", "ipcns-exit/backlog", {});
+    ASSERT_TRUE(control && control->size() == 1);
+    EXPECT_EQ(control->front().metric, "backlog");
+}
+
+TEST(Questions, that_no_evaluation_answers_name_what_there_is) {
+    test::SampleDatabase database;
+    const auto records = gathered(*database.store, "ipc-ns-deferred-free");
+    const auto text = [&](std::optional<std::string> arm, std::optional<std::string> metric,
+                          std::optional<std::string> point) {
+        const auto asked = questions(records, "ipc-ns-deferred-free", arm, metric, point);
+        EXPECT_FALSE(asked);
+        EXPECT_EQ(asked.error().fault, Fault::usage);
+        return asked.error().text();
+    };
+    EXPECT_THAT(text("fast", {}, {}), HasSubstr("the arm 'fast' (there is per-ns-work, deferred-free, A')"));
+    EXPECT_THAT(text({}, "elapsed", {}), HasSubstr("(there is ipcns-exit/elapsed, ipcns-exit/backlog)"));
+    EXPECT_THAT(text({}, {}, "tasks=4"), HasSubstr("the point 'tasks=4' (there is \"\")"));
+}
+
+TEST(Questions, there_are_none_before_the_first_look) {
+    test::EmptyDatabase database;
+    Night night;
+    night.look = false;
+    add_night(*database.store, night);
+    const auto asked = questions(gathered(*database.store), "nightly", {}, {}, {});
+    ASSERT_TRUE(asked);
+    EXPECT_THAT(*asked, IsEmpty());
+}
+
+}  // namespace
+}  // namespace kab::history
