@@ -8,11 +8,13 @@
 
 #include "agent/guest/console.h"
 #include "agent/guest/environment.h"
+#include "agent/guest/exact.h"
 #include "agent/guest/find_channel.h"
 #include "agent/guest/init.h"
 #include "agent/guest/modules.h"
 #include "agent/guest/run_loop.h"
 #include "agent/guest/text.h"
+#include "agent/guest/workloads/execl.h"
 
 namespace kab::guest {
 namespace {
@@ -24,6 +26,9 @@ constexpr Nanoseconds last_words_limit = std::chrono::seconds(2);
 /// Before the machine goes down: for the host to confirm that it heard how it went.
 constexpr Nanoseconds confirmation_limit = std::chrono::seconds(1);
 
+/// The same in exact mode, where an idle guest's clock runs as fast as it can and the host answers late.
+constexpr Nanoseconds exact_confirmation_limit = std::chrono::minutes(10);
+
 constexpr const char* usage =
     "usage: kab-agent --channel PLACE\n"
     "Runs the plan it is sent over PLACE: fd:N, a unix socket that listens, or a character device.\n"
@@ -34,14 +39,19 @@ std::string wanted_channel() {
     return std::string(command_line_value(read_text("/proc/cmdline").value_or(""), "kab.channel"));
 }
 
-Ending converse(Channel& channel, const std::vector<std::string>& problems) {
+Nanoseconds patience_for_confirmation() {
+    std::error_code ignored;
+    return fs::exists(packed_plan, ignored) ? exact_confirmation_limit : confirmation_limit;
+}
+
+Ending converse(Channel& channel, const std::vector<std::string>& problems, const fs::path& packed) {
     const msg::AgentHello hello = describe_environment(problems);
     if (auto sent = channel.send(hello); !sent) {
         say(sent.error().text());
         return Ending::unheard;
     }
-    const RunLoopResult result =
-        run_loop(channel, all_workloads(), [&hello] { return check_clocksource(hello.clocksource); });
+    const RunLoopResult result = run_loop(
+        channel, all_workloads(), [&hello] { return check_clocksource(hello.clocksource); }, packed);
     if (!result.message.empty()) say(result.message);
     channel.flush();
     return result.ending;
@@ -57,9 +67,9 @@ Ending work_in_guest(std::vector<std::string> problems) {
         say(channel.error().text());
         return Ending::unheard;
     }
-    const Ending ending = converse(*channel, problems);
+    const Ending ending = converse(*channel, problems, packed_plan);
     // A reset throws away what the emulator has not passed on yet.
-    if (ending != Ending::unheard) channel->await_answer(confirmation_limit);
+    if (ending != Ending::unheard) channel->await_answer(patience_for_confirmation());
     return ending;
 }
 
@@ -69,7 +79,7 @@ void tell_host(const std::string& text) {
     auto sent = channel->send(msg::AgentError{0, text});
     if (!sent) return say(sent.error().text());
     channel->flush();
-    channel->await_answer(confirmation_limit);
+    channel->await_answer(patience_for_confirmation());
 }
 
 int main_of_program(int count, char** arguments) {
@@ -87,7 +97,7 @@ int main_of_program(int count, char** arguments) {
         say(channel.error().text());
         return static_cast<int>(Ending::unheard);
     }
-    return static_cast<int>(converse(*channel, {}));
+    return static_cast<int>(converse(*channel, {}, {}));
 }
 
 }  // namespace
@@ -95,6 +105,7 @@ int main_of_program(int count, char** arguments) {
 
 int main(int count, char** arguments) {
     using namespace kab::guest;
+    if (is_execl(count, arguments)) return execl_main(count, arguments);
     std::signal(SIGPIPE, SIG_IGN);
     if (::getpid() != 1) return main_of_program(count, arguments);
     // Unknown words of the kernel command line arrive here as arguments: they are not for us.

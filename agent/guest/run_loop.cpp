@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "agent/guest/canary.h"
+#include "agent/guest/exact.h"
+#include "agent/guest/perf/profiler.h"
 #include "common/workload_catalog.h"
 
 namespace kab::guest {
@@ -75,7 +78,9 @@ Result<std::vector<Job>> check_plan(const msg::AgentPlan& plan, std::span<const 
     return jobs;
 }
 
-Result<msg::AgentPlan> receive_plan(Channel& channel) {
+Result<msg::AgentPlan> take_plan(Channel& channel, const fs::path& packed) {
+    std::error_code ignored;
+    if (!packed.empty() && fs::exists(packed, ignored)) return read_plan(packed);
     auto message = channel.receive();
     if (!message) return pass(message);
     if (auto* plan = std::get_if<msg::AgentPlan>(&*message)) return std::move(*plan);
@@ -87,11 +92,14 @@ void append(std::vector<msg::Sample>& samples, std::vector<msg::Sample> more) {
 }
 
 /// Prepare, run, drain; what the run has to tell.
-Result<msg::RunFinished> carry_out(const msg::AgentPlan& plan, Job& job, Workload& workload) {
+Result<msg::RunFinished> carry_out(const msg::AgentPlan& plan, Job& job, Workload& workload, Profiler& profiler) {
     const std::int64_t started_ns = raw_clock_ns();
-    const bool timed = job.order->counters.empty();
+    const bool counted = !job.order->counters.empty();
+    const bool timed = !counted && job.order->profile.frequency_hz == 0;
     if (auto prepared = workload.prepare(job.context); !prepared) return pass(prepared);
-    Meter meter(job.order->counters);
+    profiler.prepare(*job.order);
+    Meter meter(job.order->counters, profiler.sampler());
+    if (plan.exact) meter.be_exact(plan.timer_phase_ns);
     auto own = workload.run(job.context, meter);
     if (!own) return pass(own);
     msg::RunFinished finished;
@@ -99,10 +107,11 @@ Result<msg::RunFinished> carry_out(const msg::AgentPlan& plan, Job& job, Workloa
     finished.started_ns = meter.started_ns();
     if (timed) {
         finished.samples = std::move(*own);
-    } else {
-        auto counted = meter.counted_samples();
-        if (!counted) return pass(counted);
-        finished.samples = std::move(*counted);
+        if (plan.exact) append(finished.samples, meter.exact_samples());
+    } else if (counted) {
+        auto samples = meter.counted_samples();
+        if (!samples) return pass(samples);
+        finished.samples = std::move(*samples);
     }
     job.context.drain_limit = time_to_drain(plan, started_ns);
     auto left = workload.drain(job.context, meter);
@@ -111,8 +120,9 @@ Result<msg::RunFinished> carry_out(const msg::AgentPlan& plan, Job& job, Workloa
     if (!left) return pass(left);
     if (timed)
         append(finished.samples, std::move(*left));
-    else
+    else if (counted)
         finished.samples.push_back(meter.drain_busy());
+    profiler.finish(*job.order, Nanoseconds{meter.elapsed_ns()}, finished);
     return finished;
 }
 
@@ -122,30 +132,39 @@ RunLoopResult give_up(Channel& channel, std::int64_t seq, const std::string& mes
     return {Ending::unheard, fmt::format("{}; and the host could not be told: {}", message, sent.error().text())};
 }
 
-}  // namespace
-
-RunLoopResult run_loop(Channel& channel, std::span<const WorkloadEntry> workloads,
-                       const std::function<Status()>& still_sound) {
-    const auto plan = receive_plan(channel);
-    if (!plan) return give_up(channel, 0, plan.error().text());
-    auto jobs = check_plan(*plan, workloads);
-    if (!jobs) return give_up(channel, 0, jobs.error().text());
-
+RunLoopResult carry_out_all(Channel& channel, const msg::AgentPlan& plan, std::vector<Job>& jobs,
+                            const std::function<Status()>& still_sound) {
     MadeWorkloads made;
-    for (Job& job : *jobs) {
+    Profiler profiler;
+    for (Job& job : jobs) {
         const std::int64_t seq = job.order->seq;
         auto& workload = made[job.order->workload];
         if (!workload) workload = job.entry->make();
         if (auto sent = channel.send(msg::RunStarted{seq}); !sent) return {Ending::unheard, sent.error().text()};
-        auto finished = carry_out(*plan, job, *workload);
+        const Canary canary(plan.exact);
+        auto finished = carry_out(plan, job, *workload, profiler);
         if (!finished) return give_up(channel, seq, job.order->workload + ": " + finished.error().text());
+        finished->conditions.push_back(canary.after_run());
         if (auto sent = channel.send(std::move(*finished)); !sent) return {Ending::unheard, sent.error().text()};
     }
     made.clear();  // restores what they changed, before the host is told that all is done
     if (auto sound = still_sound(); !sound) return give_up(channel, 0, sound.error().text());
-    const auto sent = channel.send(msg::AgentDone{static_cast<std::int64_t>(jobs->size())});
+    const auto sent = channel.send(msg::AgentDone{static_cast<std::int64_t>(jobs.size())});
     if (!sent) return {Ending::unheard, sent.error().text()};
     return {Ending::done, {}};
+}
+
+}  // namespace
+
+RunLoopResult run_loop(Channel& channel, std::span<const WorkloadEntry> workloads,
+                       const std::function<Status()>& still_sound, const fs::path& packed) {
+    const auto plan = take_plan(channel, packed);
+    if (!plan) return give_up(channel, 0, plan.error().text());
+    auto jobs = check_plan(*plan, workloads);
+    if (!jobs) return give_up(channel, 0, jobs.error().text());
+    RunLoopResult result;
+    with_layout(plan->layout_pages, [&] { result = carry_out_all(channel, *plan, *jobs, still_sound); });
+    return result;
 }
 
 }  // namespace kab::guest

@@ -18,15 +18,16 @@ struct RunLoopResult {
     std::string message;  ///< what went wrong; empty when done
 };
 
-/// Waits for the AgentPlan and checks all of it against the catalog and `workloads` first. Then, for
-/// each run: RunStarted, the workload, RunFinished with its samples. A timed run gives the
-/// workload's own metrics; one with counters gives these, counted-elapsed, machine-busy and drain-busy. What a
-/// run left is drained either way, before its RunFinished; that ends in time for the host to hear why, a moment
-/// before the plan's limit of a run. An error of a workload becomes
-/// AgentError with the run's seq ("ipcns-exit: ..."), anything else AgentError with seq 0, and ends it.
-/// `still_sound` is asked at the very end whether the machine is what it was: if not, the boot's
-/// figures are not to be trusted and it ends with an AgentError too.
+/// Takes the AgentPlan from the file `packed`, if there is one (exact mode, in which nothing is received), else waits
+/// for it, and checks all of it against the catalog and `workloads` first. Then, for each run: RunStarted, the
+/// workload, RunFinished with its samples and the canary beside it. A timed run gives the workload's own metrics; one
+/// with counters gives these, counted-elapsed, machine-busy and drain-busy; a profiled one its profile and the shares
+/// of its groups. What a run left is drained either way, before its RunFinished; that ends in time for the host to hear
+/// why, a moment before the plan's limit of a run. An error of a workload becomes AgentError with the run's seq
+/// ("ipcns-exit: ..."), anything else AgentError with seq 0, and ends it. `still_sound` is asked at the very end
+/// whether the machine is what it was: if not, the boot's figures are not to be trusted and it ends with an AgentError
+/// too.
 RunLoopResult run_loop(Channel& channel, std::span<const WorkloadEntry> workloads,
-                       const std::function<Status()>& still_sound);
+                       const std::function<Status()>& still_sound, const fs::path& packed = {});
 
 }  // namespace kab::guest

@@ -20,6 +20,8 @@ std::vector<Section> result_sections(const ReportInput& report);
 /// The comparisons of an arm in a workload: the verdicts, and the ranks beside t. Empty for a baseline.
 std::vector<Table> comparison_tables(const ReportInput& report, const std::string& workload, int arm);
 Section reliability_section(const ReportInput& report);
+/// What the machine did beside the runs; empty where that is not known.
+Section conditions_section(const ReportInput& report);
 Section quality_section(const ReportInput& report);
 Section reproduce_section(const ReportInput& report);
 /// How each verdict came about, and what is in no figure.
@@ -44,7 +46,7 @@ std::string evidence(const ReportInput& report, const stats::Comparison& compari
 
 const stats::Summary* find_summary(const ReportInput& report, int arm, int series);
 
-/// Arms that are no control, as indices.
+/// Arms that are neither control nor relinked, as indices.
 std::vector<int> shown_arms(const ReportInput& report);
 
 /// The primary comparison of an arm (the sweep's mean when swept).

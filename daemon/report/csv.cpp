@@ -62,8 +62,7 @@ class LeadingColumns {
         const auto parameters = parameters_.find({workload, point});
         return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},", lead_, quoted(arm), control ? 1 : 0, role,
                            block, boot.repetition, position, boot.boot, boot.attempt, quoted(boot.host), boot.accel,
-                           quoted(workload), quoted(point),
-                           parameters == parameters_.end() ? "" : parameters->second);
+                           quoted(workload), quoted(point), parameters == parameters_.end() ? "" : parameters->second);
     }
 
   private:

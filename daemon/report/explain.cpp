@@ -93,6 +93,7 @@ Rows rows_of(const ReportInput& report, const stats::Comparison& c) {
     };
     std::string verdict = to_string(c.verdict);
     if (c.control) verdict += " (a control: a gate, no question)";
+    if (c.relinked) verdict += " (the baseline with its code moved: no question)";
     if (c.same_code) verdict += " (the same machine code: a control)";
     add("verdict", verdict + (c.reason.empty() ? "" : ": " + c.reason));
     add("estimate", evidence(report, c));

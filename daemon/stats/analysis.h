@@ -40,6 +40,7 @@ struct Comparison {
     double spent = 0;        ///< two-sided alpha spent on a difference up to and with this look
     bool control = false;    ///< A' against its baseline: a gate, no question
     bool same_code = false;  ///< ArmInfo::same_code of the arm: a gate as well
+    bool relinked = false;   ///< ArmInfo::relinked of the arm: shows what placement does, no question
     bool failing = false;    ///< regressed because the arm keeps failing; there may be no estimate
     bool primary = false, material = false, fragile = false;
     Verdict verdict = Verdict::none;
@@ -49,6 +50,8 @@ struct Comparison {
     std::optional<int> more_blocks;
     std::string reason;    ///< short cause: why no estimate, why invalid, why regressed without figures; or empty
     std::string sentence;  ///< one plain sentence with the figures and the verdict
+
+    bool question() const { return !control && !relinked; }
 };
 
 /// Per arm and series, over accepted boots.

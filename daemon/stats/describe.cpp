@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "daemon/stats/fisher.h"
 #include "daemon/stats/sums.h"
@@ -35,17 +36,32 @@ void add_lines(std::vector<std::string>& warnings, const std::vector<std::string
     if (lines.size() > most_lines) warnings.push_back(fmt::format("{} more {}", lines.size() - most_lines, rest));
 }
 
-Summary summary_of(const std::vector<double>& boot_means, const std::vector<double>& values) {
+/// What the boots of one arm have given of a series.
+struct Seen {
+    std::vector<double> boot_means;
+    std::size_t values = 0;
+    double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
+
+    void add(std::span<const double> of_boot) {
+        boot_means.push_back(mean(of_boot));
+        values += of_boot.size();
+        for (const double value : of_boot) {
+            least = std::min(least, value);
+            most = std::max(most, value);
+        }
+    }
+};
+
+Summary summary_of(const Seen& seen) {
     Summary result;
-    const Moments m = moments(boot_means);
+    const Moments m = moments(seen.boot_means);
     result.boots = static_cast<int>(m.n);
-    result.values = static_cast<int>(values.size());
+    result.values = static_cast<int>(seen.values);
     result.mean = m.mean;
     const double relative = std::sqrt(m.variance) / std::abs(m.mean);
     if (m.n >= 2 && std::isfinite(relative)) result.relative_sd = relative;
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    result.min = *least;
-    result.max = *most;
+    result.min = seen.least;
+    result.max = seen.most;
     return result;
 }
 
@@ -59,7 +75,7 @@ void warn_of_trends(const Input& input, const Series& series, std::span<const Bo
                                        series_name(series), size(*c.trend), p_text(*c.trend_p)));
     for (std::size_t a = 0; a < input.arms.size(); ++a) {
         const auto& arm = input.arms[a];
-        if (arm.against < 0 || arm.against >= static_cast<int>(input.arms.size()) || arm.control) continue;
+        if (arm.against < 0 || arm.against >= static_cast<int>(input.arms.size()) || !arm.question()) continue;
         const auto p = slope_interaction_p(boots, static_cast<int>(a), arm.against);
         if (p && *p < trend_alpha)
             warnings.push_back(fmt::format("{}: the runs of a boot change otherwise in {} than in {} ({})",
@@ -77,21 +93,22 @@ std::string series_name(const Series& series) {
 
 std::vector<Summary> summaries(const Input& input, const Cells& cells) {
     std::vector<Summary> result;
+    std::vector<double> finite;
     for (std::size_t s = 0; s < input.series.size(); ++s) {
-        const auto of_series = cells.of(static_cast<int>(s));
-        for (std::size_t a = 0; a < input.arms.size(); ++a) {
-            std::vector<double> boot_means, values, finite;
-            for (const auto& cell : of_series) {
-                if (cell.arm != static_cast<int>(a)) continue;
+        std::vector<Seen> arms(input.arms.size());
+        for (const auto& cell : cells.of(static_cast<int>(s))) {
+            auto values = cells.values(cell);
+            if (cell.state == Cell::State::not_finite) {
                 finite.clear();
-                for (const double value : cell.values)
+                for (const double value : values)
                     if (std::isfinite(value)) finite.push_back(value);
-                if (finite.empty()) continue;
-                boot_means.push_back(mean(finite));
-                values.insert(values.end(), finite.begin(), finite.end());
+                values = finite;
             }
-            if (values.empty()) continue;
-            Summary summary = summary_of(boot_means, values);
+            if (!values.empty()) arms[static_cast<std::size_t>(cell.arm)].add(values);
+        }
+        for (std::size_t a = 0; a < arms.size(); ++a) {
+            if (arms[a].values == 0) continue;
+            Summary summary = summary_of(arms[a]);
             summary.arm = static_cast<int>(a);
             summary.series = static_cast<int>(s);
             result.push_back(summary);
@@ -100,10 +117,13 @@ std::vector<Summary> summaries(const Input& input, const Cells& cells) {
     return result;
 }
 
-std::vector<BootValues> boots_of(std::span<const Cell> cells) {
+std::vector<BootValues> boots_of(const Cells& cells, int series) {
     std::vector<BootValues> result;
-    for (const auto& cell : cells)
-        if (cell.state == Cell::State::ok) result.push_back({cell.block, cell.arm, cell.scaled, cell.iterations});
+    const auto of_series = cells.of(series);
+    result.reserve(of_series.size());
+    for (const auto& cell : of_series)
+        if (cell.state == Cell::State::ok)
+            result.push_back({cell.block, cell.arm, cells.scaled(cell), cells.iterations(cell), cell.score});
     return result;
 }
 
@@ -111,9 +131,10 @@ std::vector<VarianceComponents> components_of(const Input& input, const Cells& c
                                               double cost_iteration, std::vector<std::string>& warnings) {
     std::vector<VarianceComponents> result;
     for (std::size_t s = 0; s < input.series.size(); ++s) {
-        const auto boots = boots_of(cells.of(static_cast<int>(s)));
         // Components explain a mean over iterations, not a quantile of them.
-        if (boots.empty() || input.series[s].quantile) continue;
+        if (input.series[s].quantile) continue;
+        const auto boots = boots_of(cells, static_cast<int>(s));
+        if (boots.empty()) continue;
         const Components c = variance_components(boots);
         const auto broken = [](std::optional<double> value) { return value && !std::isfinite(*value); };
         if (broken(c.block) || broken(c.boot) || broken(c.iteration) || broken(c.trend)) continue;
@@ -149,10 +170,25 @@ std::vector<ArmFailure> failures_of(const Input& input, std::vector<std::string>
     return result;
 }
 
+namespace {
+
+/// Every series has all arms in all blocks.
+bool nothing_missing(const Input& input, const Cells& cells) {
+    const std::size_t all = cells.blocks().size() * cells.arms();
+    for (std::size_t s = 0; s < input.series.size(); ++s) {
+        const auto series = static_cast<int>(s);
+        if (!cells.regular(series) || cells.of(series).size() != all) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
 void warn_of_missing(const Input& input, const Cells& cells, std::vector<std::string>& warnings) {
     if (cells.stray() > 0)
         warnings.push_back(fmt::format("{} of no known arm or metric are left out",
                                        counted(static_cast<long long>(cells.stray()), "value")));
+    if (nothing_missing(input, cells)) return;
     std::vector<Numbers> booted(input.arms.size());
     for (std::size_t s = 0; s < input.series.size(); ++s)
         for (const auto& cell : cells.of(static_cast<int>(s)))

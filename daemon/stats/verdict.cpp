@@ -101,11 +101,16 @@ std::string conclusion(const Measured& m) {
         case Verdict::invalid: return "invalid, " + m.row.reason;
         case Verdict::equivalent:
             if (m.test.exact && m.test.mean == 0) return "equivalent, exactly the same";
+            if (m.exact_mode && m.test.exact)
+                return fmt::format("equivalent within {}, though not the same", margin_text(m));
             return fmt::format("equivalent within {}{}", margin_text(m),
                                differs(m) ? ", though the small difference is statistically significant" : "");
         case Verdict::improved:
         case Verdict::regressed: return m.row.failing ? "regressed, " + m.row.reason : difference_text(m);
         case Verdict::none:
+            if (m.row.relinked)
+                return differs(m) ? "the placement of code alone moves it"
+                                  : "placement of code is not shown to move it";
             if (m.row.control) return differs(m) ? "the control differs" : "no difference is shown, as it should be";
             return differs(m) ? "it differs; this metric is better in neither direction" : "no difference shown";
         case Verdict::inconclusive:
@@ -184,13 +189,14 @@ std::optional<int> blocks_still_needed(const Measured& m) {
     if (!m.usable || m.test.exact || !(m.test.sd > 0)) return std::nullopt;
     constexpr double power = 0.8;
     const double effect = m.test.mean / m.test.sd;
-    const auto difference = blocks_for_difference(effect, m.level.fixed, power);
-    const auto equivalence = blocks_for_equivalence(effect, m.margin / m.test.sd, m.level.fixed_equivalence, power);
+    // Ten times the blocks at hand are no advice any more.
+    const auto most = static_cast<int>(std::min<long long>(most_blocks, 11LL * m.row.n));
+    const auto difference = blocks_for_difference(effect, m.level.fixed, power, most);
+    const auto equivalence =
+        blocks_for_equivalence(effect, m.margin / m.test.sd, m.level.fixed_equivalence, power, most);
     std::optional<int> best = difference;
     if (equivalence && (!best || *equivalence < *best)) best = equivalence;
-    // Ten times the blocks at hand are no advice any more.
-    constexpr int most = 10;
-    if (!best || *best - m.row.n > most * m.row.n) return std::nullopt;
+    if (!best) return std::nullopt;
     return std::max(1, *best - m.row.n);
 }
 

@@ -67,7 +67,8 @@ void Boot::receive_control(const std::string& event, const Json& data) {
 bool Boot::start_falsely() {
     // With a timer that never ticks in time the kernel gives up altogether; any other fault is its own.
     const bool own_fault = scanner_.fatal() && scanner_.fatal_line().find("timer doesn't work") == std::string::npos;
-    const bool may_help = prepared_->plan.accel == "tcg" && prepared_->plan.timers && !own_fault;
+    // In exact mode all happens again as it happened.
+    const bool may_help = prepared_->plan.accel == "tcg" && !request_.exact && prepared_->plan.timers && !own_fault;
     if (!may_help || phase_ != Phase::starting || false_start_ || false_starts_ >= most_false_starts) return false;
     if (!emulator_ || emulator_gone_) return false;
     false_start_ = true;
@@ -99,7 +100,8 @@ void Boot::receive_agent(const std::shared_ptr<Channel>& channel, std::string_vi
 /// Handles what the agent has said so far, as far as credit goes.
 void Boot::relay(const std::shared_ptr<Channel>& channel) {
     while (!channel->socket->closed()) {
-        if (sent_ - acknowledged_ >= most_unacknowledged) {
+        // In exact mode a guest that has to wait would have been disturbed, and plans are short.
+        if (sent_ - acknowledged_ >= most_unacknowledged && !request_.exact) {
             channel->socket->pause();
             limit_.cancel();  // it is us who keep the guest waiting
             return;
@@ -119,6 +121,7 @@ void Boot::relay(const std::shared_ptr<Channel>& channel) {
         } else if (auto* run = std::get_if<msg::RunFinished>(&**message)) {
             handle(std::move(*run));
         } else if (std::holds_alternative<msg::RunStarted>(**message)) {
+            conditions_.run_started(now());
             arm(request_.run_limit_ns, facts_.run_limit_passed);
         } else if (auto* error = std::get_if<msg::AgentError>(&**message)) {
             handle(std::move(*error));
@@ -155,13 +158,14 @@ void Boot::handle(msg::AgentHello hello) {
     if (slow_timers || !facts_.plan_mismatch.empty() || !facts_.missing_cpus.empty()) return end(Nanoseconds(0));
     phase_ = Phase::running;
     ease_vcpus();
-    speaking_->socket->send(frame(msg::encode(request_.plan)));
+    if (!request_.exact) speaking_->socket->send(frame(msg::encode(request_.plan)));
     arm(request_.run_limit_ns, facts_.run_limit_passed);
     progress("running");
 }
 
 void Boot::handle(msg::RunFinished run) {
     run.attempt = request_.attempt;
+    for (auto& condition : conditions_.run_finished(now())) run.conditions.push_back(std::move(condition));
     if (msg::encode(run).size() > max_frame_bytes) {
         facts_.agent_nonsense = fmt::format("run {} has too many samples", run.seq);
         speaking_->socket->close();

@@ -7,6 +7,7 @@
 #include "agent/host/console/console_scanner.h"
 #include "agent/host/qemu/agent_dialog.h"
 #include "agent/host/qemu/boot_files.h"
+#include "agent/host/qemu/conditions.h"
 #include "agent/host/qemu/console_file.h"
 #include "agent/host/qemu/guest_socket.h"
 #include "agent/host/qemu/outcome.h"
@@ -104,6 +105,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
     std::shared_ptr<Channel> speaking_;  ///< the one on which the agent said its first word
     std::unique_ptr<Qmp> qmp_;
     std::vector<int> vcpu_threads_;       ///< of QEMU, once it has told
+    HostConditions conditions_;
     std::string pinning_;                 ///< as BootHello has it
     bool high_resolution_timers_ = true;  ///< as the agent's hello tells
     ConsoleScanner scanner_;

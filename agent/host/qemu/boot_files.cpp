@@ -1,9 +1,23 @@
 #include "agent/host/qemu/boot_files.h"
 
+#include <algorithm>
+
+#include "agent/host/qemu/busybox.h"
 #include "agent/host/qemu/initramfs.h"
 #include "common/paths.h"
+#include "common/workload_catalog.h"
 
 namespace kab::qemu {
+namespace {
+
+bool needs_shell(const msg::AgentPlan& plan) {
+    return std::any_of(plan.runs.begin(), plan.runs.end(), [](const msg::RunOrder& run) {
+        const auto* info = find_workload(run.workload);
+        return info != nullptr && info->needs_shell;
+    });
+}
+
+}  // namespace
 
 Result<PreparedBoot> prepare_boot(const msg::BootRequest& request, const Accelerators& accelerators) {
     auto image = inspect_kernel(request.kernel);
@@ -26,7 +40,15 @@ Result<PreparedBoot> prepare_boot(const msg::BootRequest& request, const Acceler
         if (!found) return pass(found);
         modules = std::move(*found);
     }
-    if (auto written = write_initramfs(files.initramfs, *agent, modules); !written) return pass(written);
+    const std::string packed = request.exact ? msg::encode(request.plan) : std::string();
+    fs::path busybox;
+    if (needs_shell(request.plan)) {
+        auto found = find_busybox();
+        if (!found) return pass(found);
+        busybox = std::move(*found);
+    }
+    if (auto written = write_initramfs(files.initramfs, *agent, modules, packed, busybox); !written)
+        return pass(written);
     auto plan = plan_boot(request, *image, accelerators, files);
     if (!plan) return pass(plan);
     return PreparedBoot{std::move(*directory), std::move(files), std::move(*plan)};

@@ -38,6 +38,7 @@ Boot::Boot(const asio::any_io_executor& executor, msg::BootRequest request, Send
     if (request_.boot_limit_ns <= 0) request_.boot_limit_ns = default_boot_limit.count();
     if (request_.run_limit_ns <= 0) request_.run_limit_ns = default_run_limit.count();
     request_.plan.run_limit_ns = request_.run_limit_ns;
+    request_.plan.exact = request_.exact;
     facts_.runs_planned = static_cast<std::int64_t>(request_.plan.runs.size());
 }
 
@@ -118,6 +119,7 @@ Status Boot::open_sockets() {
 void Boot::learn_vcpus() {
     qmp_->query_vcpu_threads([this](const std::vector<int>& threads) {
         vcpu_threads_ = threads;
+        conditions_.begin(threads, now());
         pinning_ = pin_vcpus();
         qmp_->resume();
     });

@@ -69,24 +69,38 @@ std::string hang_detectors(const msg::BootRequest& request, const BootPlan& plan
     return fmt::format(" rcupdate.rcu_cpu_stall_timeout={} watchdog_thresh={}", stall, stall * 3 / 4);
 }
 
+/// Exact mode: an instruction is a nanosecond and a tick of the TSC. Nothing is calibrated (the local APIC's timer
+/// alone would take 15 s), and nothing lies where chance puts it.
+constexpr const char* exact_words =
+    " nolapic_timer lpj=1000000 tsc_early_khz=1000000 tsc=reliable nokaslr norandmaps random.trust_cpu=on";
+
+std::string channel_words(const msg::BootRequest& request, const BootPlan& plan) {
+    return " kab.channel=" + plan.channel + (request.command_line.empty() ? "" : " " + request.command_line);
+}
+
 std::string kernel_command_line(const msg::BootRequest& request, const BootPlan& plan, std::int64_t tsc_khz) {
     // panic, oops: a fault ends the boot, by a reset that -no-reboot makes an exit. reboot=t: without ACPI
     // only a triple fault resets for sure. earlyprintk: what a kernel says before it has a console.
     std::string line = "console=ttyS0 earlyprintk=ttyS0,115200 panic=-1 oops=panic reboot=t";
     line += hang_detectors(request, plan);
+    if (request.exact) return line + exact_words + channel_words(request, plan);
     // Under emulation the kernel cannot calibrate the TSC against the PIT; without both of these it would fall
     // back to jiffies. Under KVM it has the rate from the hypervisor.
     if (plan.accel == "tcg" && tsc_khz > 0) line += fmt::format(" tsc=reliable tsc_early_khz={}", tsc_khz);
-    line += " kab.channel=" + plan.channel;
-    if (!request.command_line.empty()) line += " " + request.command_line;
-    return line;
+    return line + channel_words(request, plan);
 }
 
 void add_machine(const msg::BootRequest& request, const BootPlan& plan, std::vector<std::string>& arguments) {
     const std::string machine = plan.machine == "microvm" ? "microvm,acpi=off" : "q35";
     const bool tcg = plan.accel == "tcg";
     const std::int64_t megabytes = (request.memory_bytes + mebibyte - 1) / mebibyte;
-    arguments.insert(arguments.end(), {"-machine", machine, "-accel", tcg ? "tcg,thread=multi" : "kvm"});
+    const char* const emulation = request.exact ? "tcg,thread=single" : "tcg,thread=multi";
+    arguments.insert(arguments.end(), {"-machine", machine, "-accel", tcg ? emulation : "kvm"});
+    // The virtual clock counts instructions and jumps over idle time; what else a guest could see of the world is
+    // fixed.
+    if (request.exact)
+        arguments.insert(arguments.end(),
+                         {"-icount", "shift=0,sleep=off", "-seed", "0", "-rtc", "base=2026-01-01T00:00:00,clock=vm"});
     // Under emulation no hypervisor serves the guest: a guest that sees the flag would use test-and-set locks
     // where real machines queue (arch/x86/kernel/paravirt.c, native_pv_lock_init).
     arguments.insert(arguments.end(), {"-cpu", tcg ? "max,-hypervisor" : "host"});
@@ -110,6 +124,9 @@ Result<BootPlan> plan_boot(const msg::BootRequest& request, const KernelImage& i
     if (request.cpus < 1 || request.memory_bytes < mebibyte) {
         return fail(Fault::spec, "a boot needs at least one CPU and 1 MiB of memory, not {} and {} bytes", request.cpus,
                     request.memory_bytes);
+    }
+    if (request.exact && (*accel != "tcg" || request.cpus != 1)) {
+        return fail(Fault::spec, "exact mode needs one emulated CPU (tcg), not {} under {}", request.cpus, *accel);
     }
     plan.accel = *accel;
     plan.machine = *machine;

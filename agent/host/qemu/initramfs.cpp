@@ -28,13 +28,15 @@ class Cpio {
     Status file(const std::string& name, mode_t mode, std::string_view bytes) {
         return add(name, S_IFREG | mode, bytes, 0);
     }
+    Status symlink(const std::string& name, const char* target) { return add(name, S_IFLNK | 0777, {}, 0, target); }
     Status close() {
         if (archive_write_close(archive_.get()) != ARCHIVE_OK) return error();
         return {};
     }
 
   private:
-    Status add(const std::string& name, mode_t mode, std::string_view bytes, dev_t device) {
+    Status add(const std::string& name, mode_t mode, std::string_view bytes, dev_t device,
+               const char* target = nullptr) {
         const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> entry(archive_entry_new(),
                                                                                   archive_entry_free);
         archive_entry_set_pathname(entry.get(), name.c_str());
@@ -44,6 +46,7 @@ class Cpio {
         archive_entry_set_nlink(entry.get(), 1);
         archive_entry_set_mtime(entry.get(), 0, 0);
         if (device != 0) archive_entry_set_rdev(entry.get(), device);
+        if (target != nullptr) archive_entry_set_symlink(entry.get(), target);
         if (archive_write_header(archive_.get(), entry.get()) != ARCHIVE_OK) return error();
         if (bytes.empty()) return {};
         const la_ssize_t written = archive_write_data(archive_.get(), bytes.data(), bytes.size());
@@ -60,12 +63,15 @@ class Cpio {
     std::int64_t inode_ = 0;
 };
 
-Status write_content(Cpio& cpio, std::string_view agent, const std::vector<ModuleFile>& modules) {
+Status write_content(Cpio& cpio, std::string_view agent, const std::vector<ModuleFile>& modules,
+                     std::string_view plan) {
     for (const char* name : {"dev", "proc", "sys", "tmp", "kab", "kab/modules"}) {
         if (auto added = cpio.directory(name); !added) return added;
     }
     if (auto added = cpio.character_device("dev/console", makedev(5, 1)); !added) return added;
     if (auto added = cpio.file("init", 0755, agent); !added) return added;
+    if (!plan.empty())
+        if (auto added = cpio.file("kab/plan", 0644, plan); !added) return added;
     std::string order;
     for (const auto& module : modules) {
         if (auto added = cpio.file("kab/modules/" + module.name, 0644, module.bytes); !added) return added;
@@ -74,14 +80,29 @@ Status write_content(Cpio& cpio, std::string_view agent, const std::vector<Modul
     return cpio.file("kab/modules/load", 0644, order);
 }
 
+/// busybox is what it is called as.
+Status add_shell(Cpio& cpio, const fs::path& busybox) {
+    auto program = read_file(busybox);
+    if (!program) return pass(program);
+    if (auto added = cpio.directory("bin"); !added) return added;
+    if (auto added = cpio.file("bin/busybox", 0755, *program); !added) return added;
+    for (const std::string name : {"sh", "sort", "od", "grep", "tee", "wc", "rm"}) {
+        if (auto added = cpio.symlink("bin/" + name, "busybox"); !added) return added;
+    }
+    return {};
+}
+
 }  // namespace
 
-Status write_initramfs(const fs::path& path, const fs::path& agent, const std::vector<ModuleFile>& modules) {
+Status write_initramfs(const fs::path& path, const fs::path& agent, const std::vector<ModuleFile>& modules,
+                       std::string_view plan, const fs::path& busybox) {
     auto program = read_file(agent);
     if (!program) return pass(program);
     Cpio cpio(path);
     if (auto opened = cpio.open(); !opened) return opened;
-    if (auto written = write_content(cpio, *program, modules); !written) return written;
+    if (auto written = write_content(cpio, *program, modules, plan); !written) return written;
+    if (!busybox.empty())
+        if (auto added = add_shell(cpio, busybox); !added) return added;
     return cpio.close();
 }
 

@@ -102,6 +102,39 @@ std::vector<std::string> metrics(const msg::RunFinished& finished) {
     return names;
 }
 
+TEST_F(RunLoop, APackedPlanIsCarriedOutWithoutAWordFromTheHost) {
+    auto directory = *TempDir::make("kab-run-loop-");
+    auto packed = plan({order(1), order(2, {"task-clock"})});
+    packed.exact = true;
+    packed.layout_pages = 3;
+    const auto file = directory.path() / "plan";
+    ASSERT_TRUE(write_file(file, msg::encode(packed)));
+    ::shutdown(host_fd_, SHUT_WR);  // whatever is received is an error
+    EXPECT_EQ(run_loop(
+                  *agent_, registry, [] { return Status{}; }, file)
+                  .ending,
+              Ending::done);
+    EXPECT_EQ(next<msg::RunStarted>().seq, 1);
+    const auto timed = next<msg::RunFinished>();
+    EXPECT_THAT(metrics(timed), ElementsAre("elapsed", "busy", "idle", "backlog"));
+    ASSERT_EQ(timed.conditions.size(), 1U);
+    EXPECT_FALSE(timed.conditions[0].value) << "no canary";
+    EXPECT_EQ(next<msg::RunStarted>().seq, 2);
+    EXPECT_THAT(metrics(next<msg::RunFinished>()), testing::Not(testing::Contains("busy")));
+    EXPECT_EQ(next<msg::AgentDone>().runs, 2);
+}
+
+TEST_F(RunLoop, APackedPlanThatCannotBeReadIsSaid) {
+    auto directory = *TempDir::make("kab-run-loop-");
+    const auto file = directory.path() / "plan";
+    ASSERT_TRUE(write_file(file, "nonsense"));
+    EXPECT_EQ(run_loop(
+                  *agent_, registry, [] { return Status{}; }, file)
+                  .ending,
+              Ending::reported);
+    EXPECT_EQ(next<msg::AgentError>().seq, 0);
+}
+
 TEST_F(RunLoop, CarriesOutTheRunsInOrder) {
     ASSERT_TRUE(host_->send(plan({order(1), order(2, {"task-clock"}), order(3)})));
     EXPECT_EQ(loop().ending, Ending::done);

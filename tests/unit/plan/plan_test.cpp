@@ -50,6 +50,33 @@ TEST(Plan, BaselineFirstAndTheControlLast) {
     EXPECT_EQ(plan.max_blocks(), 32);
 }
 
+TEST(Plan, ExactModeVariesByBlockAlone) {
+    Experiment e = experiment(2);
+    const auto ordinary = boot_runs(make_plan(e, 1), 1);
+    EXPECT_FALSE(ordinary.exact);
+    EXPECT_EQ(ordinary.timer_phase_ns, 0);
+    e.host.exact = true;
+    const Plan plan = make_plan(e, 1);
+    std::set<std::int64_t> phases;
+    for (int block = 1; block <= 8; ++block) {
+        const auto runs = boot_runs(plan, block);
+        EXPECT_TRUE(runs.exact);
+        EXPECT_EQ(runs.layout_pages, 0);
+        EXPECT_GE(runs.timer_phase_ns, 0);
+        EXPECT_LT(runs.timer_phase_ns, 20'000'000);
+        phases.insert(runs.timer_phase_ns);
+        EXPECT_EQ(runs.timer_phase_ns, boot_runs(make_plan(e, 1), block).timer_phase_ns);
+    }
+    EXPECT_EQ(phases.size(), 8U);
+    EXPECT_NE(*phases.begin(), boot_runs(make_plan(e, 2), 1).timer_phase_ns);
+    e.host.vary_layout = true;
+    EXPECT_NE(boot_runs(make_plan(e, 1), 1).layout_pages, boot_runs(make_plan(e, 1), 2).layout_pages);
+    EXPECT_EQ(boot_runs(make_plan(e, 1), 1).timer_phase_ns, boot_runs(plan, 1).timer_phase_ns);
+    e.host.vary_layout = e.host.vary_timer = false;
+    EXPECT_EQ(boot_runs(make_plan(e, 1), 1).timer_phase_ns, 0);
+    EXPECT_EQ(boot_runs(make_plan(e, 1), 1).layout_pages, 0);
+}
+
 TEST(Plan, OnlyTheControlBootsAnothersKernel) {
     Experiment e = experiment(2);
     e.decide.relink = true;

@@ -49,6 +49,34 @@ std::string argument(const BootPlan& plan, const std::string& option, int n = 0)
     }
 }
 
+TEST(CommandLine, exact_mode_leaves_nothing_to_chance) {
+    auto asked = request();
+    asked.exact = true;
+    asked.cpus = 1;
+    asked.accel = "tcg";
+    asked.command_line = "quiet";
+    const auto plan = plan_boot(asked, lean_vmlinux(), machine(true), files());
+    ASSERT_TRUE(plan) << plan.error().text();
+    EXPECT_EQ(argument(*plan, "-accel"), "tcg,thread=single");
+    EXPECT_EQ(argument(*plan, "-icount"), "shift=0,sleep=off");
+    EXPECT_EQ(argument(*plan, "-seed"), "0");
+    EXPECT_EQ(argument(*plan, "-rtc"), "base=2026-01-01T00:00:00,clock=vm");
+    EXPECT_THAT(plan->kernel_command_line,
+                HasSubstr(" nolapic_timer lpj=1000000 tsc_early_khz=1000000 tsc=reliable nokaslr norandmaps "));
+    EXPECT_TRUE(plan->kernel_command_line.ends_with(" quiet"));
+    EXPECT_THAT(plan->kernel_command_line, Not(HasSubstr("2596152"))) << "the host's rate is none of its business";
+    EXPECT_EQ(plan_boot(asked, lean_vmlinux(), machine(false), files()).value().arguments, plan->arguments);
+    EXPECT_EQ(argument(plan_boot(request(), lean_vmlinux(), machine(false), files()).value(), "-icount"), "(absent)");
+
+    asked.accel = "auto";
+    const auto kvm = plan_boot(asked, lean_vmlinux(), machine(true), files());
+    ASSERT_FALSE(kvm);
+    EXPECT_EQ(kvm.error().fault, Fault::spec);
+    asked.accel = "tcg";
+    asked.cpus = 2;
+    EXPECT_FALSE(plan_boot(asked, lean_vmlinux(), machine(false), files()));
+}
+
 TEST(CommandLine, a_lean_vmlinux_under_emulation) {
     const auto plan = plan_boot(request(), lean_vmlinux(), machine(false), files());
     ASSERT_TRUE(plan) << plan.error().text();

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 
+#include "agent/host/qemu/busybox.h"
 #include "agent/host/qemu/initramfs.h"
 #include "agent/host/qemu/pinning.h"
 #include "agent/host/qemu/probe_guest.h"
@@ -214,8 +215,61 @@ TEST_F(InitramfsTest, holds_what_the_agent_needs) {
     const auto once = read_file(path);
     ASSERT_TRUE(write_initramfs(path, agent, {{"b.ko", "BB"}, {"a.ko", "A"}}));
     EXPECT_EQ(*once, *read_file(path)) << "equal input, equal bytes";
+    EXPECT_FALSE(found.contains("kab/plan"));
+    ASSERT_TRUE(write_initramfs(path, agent, {}, "the plan of an exact boot"));
+    EXPECT_NE(read_file(path)->find("kab/plan"), std::string::npos);
+    EXPECT_NE(read_file(path)->find("the plan of an exact boot"), std::string::npos);
+    EXPECT_EQ(found.count("bin"), 0U) << "a shell only where one is asked for";
     EXPECT_FALSE(write_initramfs(path, directory_->path() / "absent", {}));
     EXPECT_FALSE(write_initramfs("/no/such/place/initramfs", agent, {}));
+}
+
+TEST_F(InitramfsTest, has_a_shell_and_its_tools_where_asked_for) {
+    const auto agent = put("agent", "the agent");
+    const auto path = directory_->path() / "initramfs";
+    ASSERT_TRUE(write_initramfs(path, agent, {}, {}, put("busybox", "a shell")));
+    std::map<std::string, std::string> links;
+    archive* reader = archive_read_new();
+    archive_read_support_format_cpio(reader);
+    ASSERT_EQ(archive_read_open_filename(reader, path.c_str(), 10240), ARCHIVE_OK);
+    archive_entry* entry = nullptr;
+    std::string busybox;
+    while (archive_read_next_header(reader, &entry) == ARCHIVE_OK) {
+        const std::string name = archive_entry_pathname(entry);
+        if (const char* target = archive_entry_symlink(entry)) links[name] = target;
+        if (name != "bin/busybox") continue;
+        busybox.resize(static_cast<std::size_t>(archive_entry_size(entry)));
+        archive_read_data(reader, busybox.data(), busybox.size());
+        EXPECT_EQ(archive_entry_mode(entry), static_cast<mode_t>(S_IFREG | 0755));
+    }
+    archive_read_free(reader);
+    EXPECT_EQ(busybox, "a shell");
+    for (const auto* tool : {"sh", "sort", "od", "grep", "tee", "wc", "rm"})
+        EXPECT_EQ(links[std::string("bin/") + tool], "busybox");
+    EXPECT_FALSE(write_initramfs(path, agent, {}, {}, directory_->path() / "absent"));
+}
+
+/// $KAB_BUSYBOX for the life of a test.
+class Busybox {
+  public:
+    explicit Busybox(const fs::path& path) { ::setenv("KAB_BUSYBOX", path.c_str(), 1); }
+    ~Busybox() { ::unsetenv("KAB_BUSYBOX"); }
+};
+
+TEST_F(InitramfsTest, a_shell_that_cannot_be_used_names_the_package) {
+    const auto expect_refused = [](const fs::path& path, const std::string& why) {
+        const Busybox named(path);
+        const auto found = find_busybox();
+        ASSERT_FALSE(found) << path;
+        EXPECT_EQ(found.error().fault, Fault::infra);
+        EXPECT_NE(found.error().text().find(why), std::string::npos) << found.error().text();
+        EXPECT_NE(found.error().text().find("install the package busybox-static"), std::string::npos);
+    };
+    expect_refused(directory_->path() / "absent", "No such file");
+    expect_refused(put("text", "#!/bin/sh"), "not a static program");
+    expect_refused("/proc/self/exe", "not a static program");  // needs libraries
+    const Busybox named(std::string(KAB_BINARY_DIR) + "/bin/kab-agent");
+    EXPECT_TRUE(find_busybox()) << "static";
 }
 
 }  // namespace

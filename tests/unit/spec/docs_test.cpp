@@ -47,6 +47,8 @@ TEST(ExperimentPage, NamesEveryWorkloadParameterMetricAndCounter) {
     }
     for (const auto& counter : counters()) EXPECT_THAT(text, testing::HasSubstr(fmt::format("`{}`", counter.name)));
     for (const auto& m : counter_run_metrics()) EXPECT_THAT(text, testing::HasSubstr(fmt::format("`{}`", m.name)));
+    for (const auto& m : exact_run_metrics()) EXPECT_THAT(text, testing::HasSubstr(fmt::format("`{}`", m.name)));
+    for (const auto& m : profile_run_metrics()) EXPECT_THAT(text, testing::HasSubstr(fmt::format("`{}`", m.name)));
 }
 
 }  // namespace
