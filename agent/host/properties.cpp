@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "agent/host/host.h"
+#include "agent/host/qemu/busybox.h"
 #include "agent/host/qemu/pinning.h"
 
 namespace kab::host {
@@ -73,6 +74,10 @@ std::map<std::string, std::string> host_properties(const qemu::Accelerators& acc
     properties["qemu"] = accelerators.emulator.version;
     properties["kvm"] = accelerators.kvm.usable ? "yes" : accelerators.kvm.reason;
     properties["accel"] = accelerators.kvm.usable ? "kvm" : "tcg";
+    if (const auto shell = qemu::find_busybox())
+        properties["shell"] = shell->string();
+    else
+        properties["no_shell"] = shell.error().text();
     properties["tsc_khz"] = std::to_string(accelerators.tsc_khz);
     return properties;
 }

@@ -198,6 +198,20 @@ TEST_F(CoreTest, WhatNeedsKvmIsNotBuiltOnAMachineWithoutIt) {
     EXPECT_EQ(last_status("G"), EvaluationStatus::freezing);
 }
 
+TEST_F(CoreTest, WhatNeedsAShellIsNotBuiltOnAHostWithoutOne) {
+    auto experiment = two_arms();
+    experiment.workloads.front().workload = "shell";
+    send(Submitted{make("E", experiment)});
+    send(HostUp{"", "/bin/busybox: No such file; install the package busybox-static"});
+    EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
+    EXPECT_EQ(all<SetEvaluation>().back().detail,
+              "workload shell needs a shell in the guest: /bin/busybox: No such file; install the package "
+              "busybox-static");
+    send(FreezeFinished{"E", {}});
+    send(Submitted{make("F")});  // needs none
+    EXPECT_EQ(last_status("F"), EvaluationStatus::freezing);
+}
+
 TEST_F(CoreTest, CancelStopsTheBootAndForgetsTheEvaluationOnlyWhenTheHostLetGo) {
     auto out = start("E");
     const auto attempt = only<Dispatch>(out)->attempt;

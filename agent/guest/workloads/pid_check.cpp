@@ -1,0 +1,270 @@
+#include "agent/guest/workloads/pid_check.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "agent/guest/console.h"
+#include "agent/guest/text.h"
+#include "agent/guest/workloads/pid_check_parts.h"
+
+namespace kab::guest {
+
+namespace pid_check {
+namespace {
+
+/// Mainline's MAX_PID_NS_LEVEL.
+constexpr int deepest = 32;
+
+struct Descent {
+    int levels = 0;
+    int error = 0;                                         ///< of the unshare that failed
+    std::array<std::int64_t, deepest + 2> number_above{};  ///< of process 1 of a level, in the level above
+};
+
+Status descend(int level, Descent& found);
+
+/// Process 1 of a level; the initial namespace is level 0.
+Status look_around(int level, Descent& found) {
+    if (auto one = expect("getpid() of process 1", ::getpid(), 1); !one) return one;
+    if (auto none = expect("getppid() of process 1, whose parent is outside", ::getppid(), 0); !none) return none;
+    const auto numbers = numbers_in("/proc/self/status", "NSpid");
+    if (!numbers) return pass(numbers);
+    if (numbers->size() != static_cast<std::size_t>(level) + 1 || numbers->back() != 1)
+        return fail(Fault::io, "NSpid of process 1 of level {} has {} numbers and ends in {}", level, numbers->size(),
+                    numbers->back());
+    found.number_above[static_cast<std::size_t>(level)] = (*numbers)[static_cast<std::size_t>(level) - 1];
+    return descend(level, found);
+}
+
+Status descend(int level, Descent& found) {
+    if (::unshare(CLONE_NEWPID) != 0) {
+        found.levels = level;
+        found.error = errno;
+        return {};
+    }
+    if (level == deepest) return fail(Fault::io, "PID namespaces nest deeper than {} levels", deepest);
+    auto first = CheckedChild::start(fmt::format("level {}", level + 1), [&] { return look_around(level + 1, found); });
+    if (!first) return pass(first);
+    const std::int64_t number = first->pid();
+    if (auto ended = first->wait(); !ended) return ended;
+    return expect("what fork returned for process 1 of a namespace, which sees itself as that number",
+                  found.number_above[static_cast<std::size_t>(level) + 1], number);
+}
+
+long clone_in_new_namespace() {
+    const long pid = ::syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+    if (pid == 0) ::_exit(0);
+    return pid;
+}
+
+}  // namespace
+
+Result<Depth> find_depth() {
+    auto found = Shared<Descent>::make();
+    if (!found) return pass(found);
+    Descent& descent = *found->operator->();
+    auto top = CheckedChild::start("level 0", [&] { return descend(0, descent); });
+    if (!top) return pass(top);
+    if (auto ended = top->wait(); !ended) return pass(ended);
+    if (descent.levels == 0 && descent.error == EINVAL) {
+        if (clone_in_new_namespace() >= 0)
+            return fail(Fault::io, "unshare(CLONE_NEWPID) is refused, but clone(CLONE_NEWPID) succeeds");
+        if (errno != EINVAL) return fail_errno(errno, "clone(CLONE_NEWPID), expected EINVAL");
+        return Depth{};
+    }
+    if (descent.error != ENOSPC)
+        return fail_errno(descent.error,
+                          fmt::format("unshare(CLONE_NEWPID) at level {}, expected ENOSPC", descent.levels));
+    return Depth{true, descent.levels};
+}
+
+Status outside(const std::function<Status()>& work) {
+    auto process = CheckedChild::start("outside", [&]() -> Status {
+        if (::unshare(CLONE_NEWPID) != 0) return fail_errno(errno, "unshare(CLONE_NEWPID)");
+        return work();
+    });
+    if (!process) return pass(process);
+    return process->wait();
+}
+
+Result<std::vector<std::int64_t>> numbers_in(const std::string& file, std::string_view key) {
+    const auto text = read_text(file);
+    if (!text) return fail(Fault::io, "{} cannot be read", file);
+    std::vector<std::int64_t> numbers;
+    for (std::string_view rest = field(*text, key); !rest.empty();) {
+        const auto end = rest.find_first_of(" \t");
+        const auto number = parse_integer(rest.substr(0, end));
+        if (!number) return fail(Fault::io, "{} of {} is '{}'", key, file, field(*text, key));
+        numbers.push_back(*number);
+        rest = end == std::string_view::npos ? std::string_view() : trim(rest.substr(end));
+    }
+    if (numbers.empty()) return fail(Fault::io, "{} has no {}", file, key);
+    return numbers;
+}
+
+Status expect_numbers(const std::string& file, std::string_view key, const std::vector<std::int64_t>& wanted) {
+    const auto numbers = numbers_in(file, key);
+    if (!numbers) return pass(numbers);
+    if (*numbers == wanted) return {};
+    return fail(Fault::io, "{} of {} is {}, expected {}", key, file, fmt::join(*numbers, " "), fmt::join(wanted, " "));
+}
+
+Status expect(std::string_view what, std::int64_t found, std::int64_t wanted) {
+    if (found == wanted) return {};
+    return fail(Fault::io, "{} is {}, expected {}", what, found, wanted);
+}
+
+}  // namespace pid_check
+
+namespace {
+
+constexpr const char* limit_file = "/proc/sys/user/max_pid_namespaces";
+constexpr std::int64_t most_foreign_namespaces = 200;
+
+/// user.max_pid_namespaces, put back at the end of its life.
+class Limit {
+  public:
+    static Result<Limit> take() {
+        const auto text = read_text(limit_file);
+        const auto value = text ? parse_integer(trim(*text)) : std::nullopt;
+        if (!value) return fail(Fault::io, "{} cannot be read", limit_file);
+        return Limit(*value);
+    }
+    Limit(Limit&& other) noexcept : original_(other.original_), changed_(std::exchange(other.changed_, false)) {}
+    Limit& operator=(Limit&&) = delete;
+    ~Limit() {
+        if (!changed_) return;
+        if (auto restored = write(original_); !restored) say(restored.error().text());
+    }
+    Status set(std::int64_t value) {
+        changed_ = true;
+        return write(value);
+    }
+
+  private:
+    explicit Limit(std::int64_t original) : original_(original) {}
+    static Status write(std::int64_t value) {
+        auto fd = open_file(limit_file, O_WRONLY);
+        if (!fd) return pass(fd);
+        return write_all(fd->get(), fmt::format("{}\n", value));
+    }
+
+    std::int64_t original_;
+    bool changed_ = false;
+};
+
+/// Whether one more namespace can be made. It is freed when the kernel gets round to it.
+Result<bool> can_make_one() {
+    auto made = Shared<int>::make();
+    if (!made) return pass(made);
+    int& error = *made->operator->();
+    auto process = CheckedChild::start("a namespace's maker", [&]() -> Status {
+        error = ::unshare(CLONE_NEWPID) == 0 ? 0 : errno;
+        return {};
+    });
+    if (!process) return pass(process);
+    if (auto ended = process->wait(); !ended) return pass(ended);
+    if (error != 0 && error != ENOSPC) return fail_errno(error, "unshare(CLONE_NEWPID)");
+    return error == 0;
+}
+
+/// Until the number of namespaces is below `limit` again.
+Status wait_until_freed(std::int64_t limit, Nanoseconds patience) {
+    auto owned = Limit::take();
+    if (!owned) return pass(owned);
+    if (auto set = owned->set(limit); !set) return set;
+    const std::int64_t deadline_ns = raw_clock_ns() + patience.count();
+    for (;;) {
+        const auto room = can_make_one();
+        if (!room) return pass(room);
+        if (*room) return {};
+        if (raw_clock_ns() >= deadline_ns)
+            return fail(Fault::timeout, "the kernel has not freed the PID namespaces that were left");
+        const timespec step{0, 1000000};  // no event tells that a namespace is freed
+        ::nanosleep(&step, nullptr);
+    }
+}
+
+/// The lowest limit with which a namespace can be made: one above those of others.
+Result<std::int64_t> lowest_limit() {
+    for (std::int64_t limit = 1; limit <= most_foreign_namespaces; ++limit) {
+        auto freed = wait_until_freed(limit, std::chrono::milliseconds(250));
+        if (freed) return limit;
+        if (freed.error().fault != Fault::timeout) return pass(freed);
+    }
+    return fail(Fault::infra, "more than {} PID namespaces exist before the check", most_foreign_namespaces);
+}
+
+/// A namespace with one process that has come and gone.
+Status make_and_leave() {
+    return pid_check::outside([]() -> Status {
+        auto first =
+            CheckedChild::start("process 1", []() -> Status { return pid_check::expect("getpid()", ::getpid(), 1); });
+        return first ? first->wait() : pass(first);
+    });
+}
+
+class PidCheck final : public Workload {
+  public:
+    Status prepare(const RunContext&) override { return {}; }
+
+    Result<std::vector<msg::Sample>> run(const RunContext& context, Meter& meter) override {
+        if (auto started = meter.start(); !started) return pass(started);
+        if (auto good = check(context); !good) return pass(good);
+        if (auto stopped = meter.stop(); !stopped) return pass(stopped);
+        return std::vector<msg::Sample>();
+    }
+
+    Result<std::vector<msg::Sample>> drain(const RunContext& context, const Meter&) override {
+        if (lowest_limit_ > 0)
+            if (auto freed = wait_until_freed(lowest_limit_, context.drain_limit); !freed) return pass(freed);
+        return std::vector<msg::Sample>();
+    }
+
+  private:
+    Status check(const RunContext& context) {
+        const auto depth = pid_check::find_depth();
+        if (!depth) return pass(depth);
+        if (auto wanted = check_depth(*depth); !wanted) return wanted;
+        lowest_limit_ = 0;
+        if (depth->levels == 0) return {};
+        for (const auto part :
+             {pid_check::check_numbers, pid_check::check_signals, pid_check::check_orphans, pid_check::check_set_tid})
+            if (auto good = part(); !good) return good;
+        if (auto good = pid_check::check_the_end(context.parameter("processes")); !good) return good;
+        const auto lowest = lowest_limit();
+        if (!lowest) return pass(lowest);
+        lowest_limit_ = *lowest;
+        for (std::int64_t i = 0; i < context.parameter("rounds"); ++i)
+            if (auto good = make_and_leave(); !good) return good;
+        return {};
+    }
+
+    /// What is found goes to the console, too, which is kept.
+    static Status check_depth(const pid_check::Depth& depth) {
+        const int levels = depth.supported ? depth.levels + 1 : 0;
+        say(depth.supported ? fmt::format("pid-check: {} levels of PID namespaces, the initial one included", levels)
+                            : std::string("pid-check: no PID namespaces"));
+        const auto command_line = read_text("/proc/cmdline").value_or("");
+        const auto wanted = parse_integer(command_line_value(command_line, "kab.pid_levels"));
+        return wanted ? pid_check::expect("levels of PID namespaces", levels, *wanted) : Status{};
+    }
+
+    std::int64_t lowest_limit_ = 0;  ///< 0: nothing was left
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_pid_check() {
+    return std::make_unique<PidCheck>();
+}
+
+}  // namespace kab::guest

@@ -1,0 +1,73 @@
+#include "agent/guest/workloads/pid_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/guest/workloads/pid_check_parts.h"
+
+namespace kab::guest {
+namespace {
+
+using testing::HasSubstr;
+
+class PidCheck : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (::geteuid() != 0) GTEST_SKIP() << "only root may make PID namespaces";
+    }
+    void TearDown() override { EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a process is left"; }
+};
+
+TEST_F(PidCheck, EachPartPassesOnAKernelThatIsRight) {
+    const std::pair<const char*, Status> parts[] = {{"numbers", pid_check::check_numbers()},
+                                                    {"signals", pid_check::check_signals()},
+                                                    {"orphans", pid_check::check_orphans()},
+                                                    {"set_tid", pid_check::check_set_tid()},
+                                                    {"the end", pid_check::check_the_end(5)}};
+    for (const auto& [name, good] : parts) EXPECT_TRUE(good) << name << ": " << good.error().text();
+}
+
+TEST_F(PidCheck, PassesOnAKernelThatIsRight) {
+    if (::access("/proc/sys/user/max_pid_namespaces", W_OK) != 0) GTEST_SKIP() << "may not set the limit here";
+    const auto check = make_pid_check();
+    const RunContext context{{{"processes", 5}, {"rounds", 5}}, std::chrono::seconds(10)};
+    ASSERT_TRUE(check->prepare(context));
+    Meter meter({});
+    const auto good = check->run(context, meter);
+    ASSERT_TRUE(good) << good.error().text();
+    EXPECT_TRUE(good->empty()) << "a check has no metric";
+    const auto drained = check->drain(context, meter);
+    ASSERT_TRUE(drained) << drained.error().text();
+}
+
+TEST_F(PidCheck, FindsMainlinesDepth) {
+    const auto depth = pid_check::find_depth();
+    ASSERT_TRUE(depth) << depth.error().text();
+    EXPECT_TRUE(depth->supported);
+    EXPECT_GE(depth->levels, 1);
+    EXPECT_LE(depth->levels, 32);
+}
+
+TEST_F(PidCheck, NumbersOfAFileAreReadAndCompared) {
+    const auto numbers = pid_check::numbers_in("/proc/self/status", "NSpid");
+    ASSERT_TRUE(numbers) << numbers.error().text();
+    EXPECT_EQ(numbers->back(), ::getpid());
+    EXPECT_TRUE(pid_check::expect_numbers("/proc/self/status", "Pid", {::getpid()}));
+    const auto wrong = pid_check::expect_numbers("/proc/self/status", "Pid", {1, 2});
+    ASSERT_FALSE(wrong);
+    EXPECT_THAT(wrong.error().text(), HasSubstr("expected 1 2"));
+    EXPECT_FALSE(pid_check::numbers_in("/proc/self/status", "NoSuchKey"));
+    EXPECT_FALSE(pid_check::numbers_in("/proc/self/status", "Name"));
+    EXPECT_FALSE(pid_check::numbers_in("/no/such/file", "Pid"));
+}
+
+TEST_F(PidCheck, WhatGoesWrongOutsideIsToldWithItsProcess) {
+    const auto wrong = pid_check::outside([] { return pid_check::expect("getpid()", 3, 1); });
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().text(), "outside: getpid() is 3, expected 1");
+}
+
+}  // namespace
+}  // namespace kab::guest
