@@ -108,7 +108,9 @@ Simulation start(const Plan& plan) {
     simulation.arms = static_cast<int>(plan.arms.size());
     for (const auto& one : experiment.workloads) {
         if (one.workload != workload) continue;
-        simulation.iterations = find_counter(metric) != nullptr ? one.counter_iterations : one.iterations;
+        simulation.iterations = find_counter(metric) != nullptr                   ? one.counter_iterations
+                                : metric.starts_with(share_prefix) && one.profile ? one.profile->iterations
+                                                                                  : one.iterations;
         simulation.points = static_cast<int>(one.points().size());
     }
     auto& input = simulation.input;

@@ -81,7 +81,9 @@ Result<std::vector<ProfileRow>> Store::profiles(const std::string& evaluation_ui
         "GROUP BY one.arm, one.block, one.workload, one.point, one.symbol, one.caller "
         "ORDER BY one.block, one.arm, one.workload, one.point, one.symbol, one.caller");
     return collect<ProfileRow>(query.bind(evaluation_uid), [](const Statement& s, ProfileRow& row) {
-        s.read(row.arm, row.workload, row.point, row.symbol, row.caller, row.block, row.samples, row.share);
+        std::optional<double> share;
+        s.read(row.arm, row.workload, row.point, row.symbol, row.caller, row.block, row.samples, share);
+        row.share = share.value_or(0);  // NOT NULL in the table
     });
 }
 

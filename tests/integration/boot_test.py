@@ -77,6 +77,54 @@ class LeanKernel(unittest.TestCase):
             self.assertEqual(set(samples), {"task-clock", "counted-elapsed", "machine-busy", "drain-busy"})
             self.assertGreater(samples["drain-busy"], 0)
 
+    def profiled(self, host, groups, **options):
+        """The samples of a profiled run by metric, and its profile; a timed run before it tells how long it takes."""
+        order = {"workload": "proc-read", "point": 0, "with": {"tasks": 2, "loops": 3000}, "iteration": 0}
+        profile = {"frequency_hz": 997, "groups": groups}
+        plan = {"runs": [{"seq": 1, **order}, {"seq": 2, **order, "profile": profile}], "drain_limit_ns": 60 * 10**9}
+        finished, messages = host.boot(self.kernel, plan=plan, cpus=2, memory_bytes=256 * MEBIBYTE, **options)
+        self.assertEqual(finished["outcome"], "ok", finished)
+        timed, run = [m for m in messages if m["type"] == "run-finished"]
+        self.assertNotIn("profile", timed)
+        return {s["metric"]: s for s in run["samples"]}, run.get("profile", [])
+
+    def test_a_profile_says_where_the_kernel_was(self):
+        groups = [
+            {"name": "open", "symbols": ["*open*", "path_*", "link_path_walk", "lookup_*"]},
+            {"name": "copies", "symbols": ["*copy*", "memcpy*", "clear_page*", "vsnprintf", "format_decode"],
+             "callers": ["*"]},
+            {"name": "copies-by-nobody", "symbols": ["*copy*", "vsnprintf"], "callers": ["kernel_restart"]},
+            {"name": "no-such", "symbols": ["spin_lok"]},
+        ]
+        with Host() as host:
+            samples, profile = self.profiled(host, groups)
+            self.assertEqual(set(samples), {"share:open", "share:copies", "share:copies-by-nobody", "share:no-such",
+                                            "profile-samples"}, "none of the workload's own")
+            total = samples["profile-samples"]["value"]
+            self.assertEqual(total, sum(s["samples"] for s in profile))
+            self.assertGreater(total, 100)
+            self.assertGreater(samples["share:copies"]["value"], 0)
+            self.assertEqual(samples["share:copies-by-nobody"]["value"], 0)
+            self.assertIn("no function of this kernel is called spin_lok", samples["share:no-such"]["reason"])
+            symbols = {s["symbol"] for s in profile}
+            self.assertIn("[user]", symbols)
+            self.assertIn("vsnprintf", symbols, "/proc/cpuinfo is text, made anew by each reader")
+            unknown = sum(s["samples"] for s in profile if s["symbol"] == "[unknown]")
+            self.assertLess(unknown / total, 0.01)
+            # show_cpuinfo has its text made by seq_printf, which is not in the group.
+            callers = {s.get("caller", "") for s in profile if s["symbol"] == "vsnprintf"}
+            self.assertIn("seq_printf", callers)
+            self.assertNotIn("", callers)
+
+    def test_a_kernel_that_hides_its_symbols_has_no_profile(self):
+        with Host() as host:
+            samples, profile = self.profiled(host, [{"name": "open", "symbols": ["*open*"]}],
+                                             command_line="sysctl.kernel.kptr_restrict=2")
+            self.assertEqual(profile, [])
+            for metric in ("share:open", "profile-samples"):
+                self.assertNotIn("value", samples[metric])
+                self.assertIn("kptr_restrict", samples[metric]["reason"])
+
     def test_the_same_kernel_speaks_on_a_q35_without_a_driver_for_pci(self):
         with Host() as host:
             finished, messages = host.boot(self.kernel, runs=1, machine="q35", memory_bytes=256 * MEBIBYTE)

@@ -34,7 +34,7 @@ bool any(const std::vector<bool>& flags) {
 Profile::Profile(const KernelSymbols& symbols, const std::vector<msg::ProfileGroup>& groups)
     : symbols_(symbols), grouped_(symbols.count(), false) {
     for (const auto& order : groups) {
-        groups_.push_back({&order, symbols.called(order.symbols), symbols.called(order.callers)});
+        groups_.push_back({order, symbols.called(order.symbols), symbols.called(order.callers)});
         for (std::size_t i = 0; i < grouped_.size(); ++i)
             if (groups_.back().symbols[i]) grouped_[i] = true;
     }
@@ -88,7 +88,7 @@ std::vector<msg::ProfileSymbol> Profile::by_symbol() const {
 }
 
 msg::Sample Profile::share(const Group& group) const {
-    const msg::ProfileGroup& order = *group.order;
+    const msg::ProfileGroup& order = group.order;
     msg::Sample share = made(std::string(share_prefix) + order.name);
     const bool by_caller = !order.callers.empty();
     if (samples_ == 0) {

@@ -36,7 +36,7 @@ class Profile {
   private:
     using Place = std::int64_t;  ///< a function, or one of the places below
     struct Group {
-        const msg::ProfileGroup* order;
+        msg::ProfileGroup order;
         std::vector<bool> symbols, callers;  ///< by function
     };
     Place place_of(std::uint64_t address) const;

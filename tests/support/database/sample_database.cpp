@@ -43,6 +43,20 @@ struct ArmFigures {
     const char* name;
     double elapsed, backlog, task_clock;  ///< seconds
 };
+/// Shares of the samples in percent: of inline-free and A', per-ns-work, deferred-free.
+struct SymbolFigures {
+    const char *symbol, *caller;
+    double percent[3];
+};
+constexpr SymbolFigures profile_figures[] = {{"_raw_spin_lock", "free_ipcs", {31.0, 9.0, 8.0}},
+                                             {"_raw_spin_lock", "copy_ipcs", {11.0, 11.5, 11.3}},
+                                             {"native_queued_spin_lock_slowpath", "free_ipcs", {4.2, 0, 0}},
+                                             {"clear_page_erms", "", {14.0, 20.1, 21.4}},
+                                             {"process_one_work", "", {0, 6.5, 2.2}},
+                                             {"copy_page_range_of_a_very_long_name_that_is_cut", "", {6.1, 8.0, 8.1}},
+                                             {"rare_function", "", {0.02, 0.03, 0.02}},
+                                             {"[user]", "", {3.0, 4.4, 4.6}}};
+
 constexpr ArmFigures figures[] = {{"inline-free", 1.20, 0.011, 2.30},
                                   {"per-ns-work", 1.02, 4.90, 2.95},
                                   {"deferred-free", 0.95, 4.40, 3.10},
@@ -154,6 +168,8 @@ class Filler {
         for (const char* name : {"elapsed", "backlog", "counted-elapsed", "machine-busy"}) add_metric(e, name);
         for (const char* name : software_counters) add_metric(e, name);
         for (const char* name : hardware_counters) add_metric(e, name);
+        if (options_.profile_iterations > 0)
+            for (const char* name : {"share:spinlock", "share:spin-in-free", "profile-samples"}) add_metric(e, name);
         return e;
     }
 
@@ -337,7 +353,38 @@ class Filler {
                 conditions(run, number);
                 must(writer_.add_run(attempt, run));
             }
+            for (int i = 0; i < options_.profile_iterations; ++i) {
+                store::NewRun run{++seq, workload, point, i, false, "profiled", seq * 6 * second, {}, {}, {}};
+                profiled(run, arm);
+                conditions(run, number);
+                must(writer_.add_run(attempt, run));
+            }
         }
+    }
+
+    void profiled(store::NewRun& run, const ArmFigures& arm) {
+        const std::size_t column = arm.name == std::string("per-ns-work")     ? 1
+                                   : arm.name == std::string("deferred-free") ? 2
+                                                                              : 0;
+        constexpr std::int64_t all = 20000;
+        std::int64_t spinning = 0, freeing = 0, named = 0;
+        for (const auto& figure : profile_figures) {
+            const double part = figure.percent[column] / 100 * (1 + 0.04 * noise_.next());
+            const bool missed = figure.symbol == std::string("rare_function") && run.iteration % 2 == 1;
+            const auto samples = missed ? 0 : static_cast<std::int64_t>(part * static_cast<double>(all));
+            named += samples;
+            if (*figure.caller != '\0') spinning += samples;
+            if (figure.caller == std::string("free_ipcs")) freeing += samples;
+            if (samples > 0) run.profile.push_back({figure.symbol, figure.caller, samples, share(samples, all)});
+        }
+        run.profile.push_back({"everything_else", "", all - named, share(all - named, all)});
+        run.samples.push_back({"share:spinlock", share(spinning, all), "", {}, {}});
+        run.samples.push_back({"share:spin-in-free", share(freeing, all), "", {}, {}});
+        run.samples.push_back({"profile-samples", static_cast<double>(all), "", {}, {}});
+    }
+
+    static double share(std::int64_t samples, std::int64_t all) {
+        return static_cast<double>(samples) / static_cast<double>(all);
     }
 
     store::NewSample time(const char* metric, double seconds, double spread) {

@@ -92,6 +92,42 @@ TEST(Readers, SamplesComeInBootOrderWithReasons) {
     }
 }
 
+TEST(Readers, AProfileIsTheMeanOfABootsProfiledRuns) {
+    SampleOptions options;
+    options.blocks = 2;
+    options.profile_iterations = 2;
+    const SampleDatabase sample(options);
+    const auto reader = Store::open(sample.file(), Store::Mode::read_only);
+    ASSERT_TRUE(reader) << reader.error().text();
+    const auto profiles = (*reader)->profiles(test::sample_evaluation());
+    ASSERT_TRUE(profiles) << profiles.error().text();
+    const auto find = [&](const std::string& symbol, const std::string& caller) {
+        for (const auto& row : *profiles)
+            if (row.block == 2 && row.arm == "inline-free" && row.symbol == symbol && row.caller == caller) return row;
+        ADD_FAILURE() << "no " << symbol;
+        return ProfileRow{};
+    };
+    const auto query = [&](const std::string& what, const std::string& where) {
+        const auto table = (*reader)->query("SELECT " + what +
+                                            " FROM v_profile WHERE block = 2 AND arm = 'inline-free' "
+                                            "AND " +
+                                            where);
+        EXPECT_TRUE(table) << table.error().text();
+        return table && !table->rows.empty() ? std::stod(table->rows[0][0].value_or("nan")) : -1;
+    };
+    const std::string lock = "symbol = '_raw_spin_lock' AND caller = 'free_ipcs'";
+    EXPECT_EQ(query("count(*)", lock), 2) << "both runs have it";
+    EXPECT_DOUBLE_EQ(find("_raw_spin_lock", "free_ipcs").share, query("avg(share)", lock));
+    EXPECT_EQ(static_cast<double>(find("_raw_spin_lock", "free_ipcs").samples), query("sum(samples)", lock));
+    const std::string rare = "symbol = 'rare_function'";
+    EXPECT_EQ(query("count(*)", rare), 1) << "one of the two";
+    EXPECT_DOUBLE_EQ(find("rare_function", "").share, query("sum(share)", rare) / 2) << "none counts as 0";
+    double sum = 0;
+    for (const auto& row : *profiles)
+        if (row.block == 1 && row.arm == "deferred-free") sum += row.share;
+    EXPECT_NEAR(sum, 1, 1e-9);
+}
+
 TEST(Readers, BootsTellAttemptsAndEnvironment) {
     const SampleDatabase sample;
     const auto boots = sample.store->boots(test::sample_evaluation());
