@@ -294,7 +294,8 @@ void Analysis::order() {
     keys.reserve(rows_.size());
     for (std::size_t i = 0; i < rows_.size(); ++i) {
         const Measured& m = rows_[i];
-        keys.emplace_back(Key(!m.row.primary, m.row.primary && !m.row.question(), group_of(m), m.row.series, m.row.arm), i);
+        keys.emplace_back(Key(!m.row.primary, m.row.primary && !m.row.question(), group_of(m), m.row.series, m.row.arm),
+                          i);
     }
     std::sort(keys.begin(), keys.end());
     std::vector<Measured> ordered;

@@ -4,108 +4,210 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <tuple>
 
 #include "daemon/stats/sums.h"
+#include "daemon/stats/vector_math.h"
 
 namespace kab::stats {
+namespace {
 
-double score_of(const Cell& cell, std::span<const double> values, std::span<const double> scaled) {
-    if (!cell.quantile) return mean(scaled);
-    const double value = quantile(values, *cell.quantile);
-    return cell.scale == Scale::log ? std::log(value) : value;
+/// By series, block, arm and iteration. The bits decide last: a total order even with NaN, so that the input's order
+/// never matters.
+bool before(const Observation& a, const Observation& b) {
+    const auto key = [](const Observation& o) {
+        return std::tuple(o.series, o.block, o.arm, o.iteration, std::bit_cast<std::uint64_t>(o.value));
+    };
+    return key(a) < key(b);
 }
 
-Cells::Cells(const Input& input) {
-    sort_into_series(input);
-    split_into_cells(input);
+bool is_normal(double value) {
+    return value >= std::numeric_limits<double>::min() && value <= std::numeric_limits<double>::max();
+}
+
+bool all_normal(std::span<const double> values) {
+    bool all = true;
+    for (const double value : values) all &= is_normal(value);
+    return all;
+}
+
+bool same_boot(const Cell& a, const Cell& b) {
+    return a.block == b.block && a.arm == b.arm;
+}
+
+}  // namespace
+
+double Cells::score_of(int series, std::span<const double> values, std::span<const double> scaled) const {
+    const auto& of_series = series_[static_cast<std::size_t>(series)];
+    if (!of_series.quantile) return mean(scaled);
+    const double value = quantile(values, *of_series.quantile);
+    return of_series.scale == Scale::log ? std::log(value) : value;
+}
+
+Cells::Cells(const Input& input) : series_(input.series.size() + 1), arms_(input.arms.size()) {
+    for (std::size_t s = 0; s < input.series.size(); ++s) {
+        series_[s].scale = input.series[s].scale;
+        const auto& q = input.series[s].quantile;
+        if (q && *q > 0 && *q < 1) series_[s].quantile = q;
+    }
+    std::vector<int> excluded = input.excluded_blocks;
+    std::sort(excluded.begin(), excluded.end());
+    if (!place(input.observations, excluded)) {
+        auto sorted = input.observations;
+        std::sort(sorted.begin(), sorted.end(), before);
+        place(sorted, excluded);
+    }
+    for (std::size_t s = 0; s < input.series.size(); ++s) finish(s);
+    collect_blocks();
 }
 
 std::span<const Cell> Cells::of(int series) const {
     const auto s = static_cast<std::size_t>(series);
-    return std::span(cells_).subspan(cells_begin_[s], cells_begin_[s + 1] - cells_begin_[s]);
+    return std::span(cells_).subspan(series_[s].cells, series_[s + 1].cells - series_[s].cells);
 }
 
-void Cells::sort_into_series(const Input& input) {
-    std::vector<int> excluded = input.excluded_blocks;
-    std::sort(excluded.begin(), excluded.end());
-    const auto arms = static_cast<int>(input.arms.size()), count = static_cast<int>(input.series.size());
-    const auto is_stray = [&](const Observation& o) {
-        return o.arm < 0 || o.arm >= arms || o.series < 0 || o.series >= count;
+/// Values and boots of each series. False when a boot's values do not stand together, ascending by iteration, so that
+/// the observations must be sorted first.
+bool Cells::place(std::span<const Observation> observations, const std::vector<int>& excluded) {
+    const bool ordered = count(observations, excluded);
+    values_.resize(series_.back().values);
+    iterations_.resize(values_.size());
+    cells_.assign(series_.back().cells, Cell{});
+    struct Next {
+        std::size_t value = 0, cell = 0;
+        Cell* open = nullptr;
     };
-    const auto is_used = [&](const Observation& o) {
-        return !is_stray(o) && !std::binary_search(excluded.begin(), excluded.end(), o.block);
-    };
-    series_begin_.assign(input.series.size() + 1, 0);
-    for (const auto& o : input.observations) {
-        if (is_stray(o)) ++stray_;
-        if (is_used(o)) ++series_begin_[static_cast<std::size_t>(o.series) + 1];
-    }
-    for (std::size_t s = 0; s < input.series.size(); ++s) series_begin_[s + 1] += series_begin_[s];
-    sorted_.resize(series_begin_.back());
-    auto next = series_begin_;
-    for (const auto& o : input.observations)
-        if (is_used(o)) sorted_[next[static_cast<std::size_t>(o.series)]++] = o;
-    // The bits decide last: a total order even with NaN, so that the input's order never matters.
-    const auto key = [](const Observation& o) {
-        return std::tuple(o.block, o.arm, o.iteration, std::bit_cast<std::uint64_t>(o.value));
-    };
-    const auto less = [&](const Observation& a, const Observation& b) { return key(a) < key(b); };
-    for (std::size_t s = 0; s < input.series.size(); ++s) {
-        const auto begin = sorted_.begin() + static_cast<std::ptrdiff_t>(series_begin_[s]);
-        const auto end = sorted_.begin() + static_cast<std::ptrdiff_t>(series_begin_[s + 1]);
-        if (!std::is_sorted(begin, end, less)) std::sort(begin, end, less);
-    }
-}
-
-void Cells::split_into_cells(const Input& input) {
-    values_.reserve(sorted_.size());
-    iterations_.reserve(sorted_.size());
-    for (const auto& o : sorted_) {
-        values_.push_back(o.value);
-        iterations_.push_back(o.iteration);
-    }
-    scaled_ = values_;
-    cells_begin_.push_back(0);
-    for (std::size_t s = 0; s < input.series.size(); ++s) {
-        for (std::size_t begin = series_begin_[s]; begin < series_begin_[s + 1];) {
-            std::size_t end = begin + 1;
-            while (end < series_begin_[s + 1] && sorted_[end].block == sorted_[begin].block &&
-                   sorted_[end].arm == sorted_[begin].arm)
-                ++end;
-            Cell cell;
-            cell.block = sorted_[begin].block;
-            cell.arm = sorted_[begin].arm;
-            cell.scale = input.series[s].scale;
-            cell.quantile = input.series[s].quantile;
-            if (cell.quantile && !(*cell.quantile > 0 && *cell.quantile < 1)) cell.quantile.reset();
-            finish(cell, begin, end);
-            cells_.push_back(cell);
-            blocks_.push_back(cell.block);
-            begin = end;
+    std::vector<Next> next(series_.size());
+    for (std::size_t s = 0; s < series_.size(); ++s) next[s] = {series_[s].values, series_[s].cells, nullptr};
+    const auto arms = static_cast<int>(arms_), count = static_cast<int>(series_.size()) - 1;
+    for (const auto& o : observations) {
+        if (o.arm < 0 || o.arm >= arms || o.series < 0 || o.series >= count) continue;
+        if (!excluded.empty() && std::binary_search(excluded.begin(), excluded.end(), o.block)) continue;
+        Next& to = next[static_cast<std::size_t>(o.series)];
+        if (to.open == nullptr || to.open->block != o.block || to.open->arm != o.arm) {
+            to.open = &cells_[to.cell++];
+            to.open->block = o.block;
+            to.open->arm = o.arm;
+            to.open->begin = to.value;
         }
-        cells_begin_.push_back(cells_.size());
+        ++to.open->size;
+        values_[to.value] = o.value;
+        iterations_[to.value++] = o.iteration;
     }
-    std::sort(blocks_.begin(), blocks_.end());
-    blocks_.erase(std::unique(blocks_.begin(), blocks_.end()), blocks_.end());
+    return sort_cells() && ordered;
 }
 
-void Cells::finish(Cell& cell, std::size_t begin, std::size_t end) {
-    cell.values = std::span(values_).subspan(begin, end - begin);
-    cell.scaled = std::span(scaled_).subspan(begin, end - begin);
-    cell.iterations = std::span(iterations_).subspan(begin, end - begin);
-    for (std::size_t i = begin; i < end; ++i) {
+/// How many values and runs of values of one boot each series has: where its values and cells begin.
+bool Cells::count(std::span<const Observation> observations, const std::vector<int>& excluded) {
+    struct Last {
+        int block = 0, arm = -1, iteration = 0;
+        std::size_t values = 0, cells = 0;
+    };
+    std::vector<Last> last(series_.size());
+    const auto arms = static_cast<int>(arms_), count = static_cast<int>(series_.size()) - 1;
+    bool ordered = true;
+    stray_ = 0;
+    for (const auto& o : observations) {
+        if (o.arm < 0 || o.arm >= arms || o.series < 0 || o.series >= count) {
+            ++stray_;
+            continue;
+        }
+        if (!excluded.empty() && std::binary_search(excluded.begin(), excluded.end(), o.block)) continue;
+        Last& at = last[static_cast<std::size_t>(o.series)];
+        if (at.block == o.block && at.arm == o.arm) {
+            ordered &= at.iteration < o.iteration;
+        } else {
+            ++at.cells;
+            at.block = o.block;
+            at.arm = o.arm;
+        }
+        at.iteration = o.iteration;
+        ++at.values;
+    }
+    series_[0].values = series_[0].cells = 0;
+    for (std::size_t s = 0; s + 1 < series_.size(); ++s) {
+        series_[s + 1].values = series_[s].values + last[s].values;
+        series_[s + 1].cells = series_[s].cells + last[s].cells;
+    }
+    return ordered;
+}
+
+/// False when a boot has two cells in a series: its values did not stand together.
+bool Cells::sort_cells() {
+    const auto less = [](const Cell& a, const Cell& b) { return std::tie(a.block, a.arm) < std::tie(b.block, b.arm); };
+    for (std::size_t s = 0; s + 1 < series_.size(); ++s) {
+        const auto begin = cells_.begin() + static_cast<std::ptrdiff_t>(series_[s].cells);
+        const auto end = cells_.begin() + static_cast<std::ptrdiff_t>(series_[s + 1].cells);
+        if (!std::is_sorted(begin, end, less)) std::sort(begin, end, less);
+        if (std::adjacent_find(begin, end, same_boot) != end) return false;
+    }
+    return true;
+}
+
+void Cells::finish(std::size_t series) {
+    const auto& here = series_[series];
+    const std::size_t begin = here.values, size = series_[series + 1].values - begin;
+    if (scaled_.empty()) scaled_.resize(values_.size());
+    const auto values = std::span(values_).subspan(begin, size);
+    const auto scaled = std::span(scaled_).subspan(begin, size);
+    const bool normal = all_normal(values);
+    if (here.scale == Scale::log && normal)
+        log_all(values, scaled);
+    else
+        std::copy(values.begin(), values.end(), scaled.begin());
+    const auto number = static_cast<int>(series);
+    for (std::size_t c = here.cells; c < series_[series + 1].cells; ++c) {
+        Cell& cell = cells_[c];
+        if (!normal) finish_cell(cell, here.scale);
+        if (cell.state == Cell::State::ok) cell.score = score_of(number, this->values(cell), this->scaled(cell));
+    }
+    series_[series].regular = is_regular(series);
+}
+
+/// Of a series with values that are 0, negative, no numbers or all but 0.
+void Cells::finish_cell(Cell& cell, Scale scale) {
+    for (std::size_t i = cell.begin; i < cell.begin + cell.size; ++i) {
         if (!std::isfinite(values_[i])) {
             cell.state = Cell::State::not_finite;
             return;
         }
-        if (cell.scale == Scale::linear) continue;
+        if (scale == Scale::linear) continue;
         if (values_[i] <= 0)
             cell.state = Cell::State::not_positive;
+        else if (is_normal(values_[i]))
+            log_all(std::span(values_).subspan(i, 1), std::span(scaled_).subspan(i, 1));
         else
             scaled_[i] = std::log(values_[i]);
     }
-    if (cell.state == Cell::State::ok) cell.score = score_of(cell, cell.values, cell.scaled);
+}
+
+bool Cells::is_regular(std::size_t series) const {
+    const auto cells = of(static_cast<int>(series));
+    if (cells.empty() || cells.size() % arms_ != 0) return false;
+    const auto first = iterations(cells.front());
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+        const auto own = iterations(cells[c]);
+        if (cells[c].state != Cell::State::ok || cells[c].arm != static_cast<int>(c % arms_) ||
+            cells[c].block != cells[c - c % arms_].block ||
+            !std::equal(own.begin(), own.end(), first.begin(), first.end()))
+            return false;
+    }
+    return true;
+}
+
+void Cells::collect_blocks() {
+    std::vector<int> of_series, all;
+    for (std::size_t s = 0; s + 1 < series_.size(); ++s) {
+        of_series.clear();
+        for (const auto& cell : of(static_cast<int>(s)))
+            if (of_series.empty() || of_series.back() != cell.block) of_series.push_back(cell.block);
+        if (of_series == blocks_) continue;
+        all.clear();
+        std::set_union(blocks_.begin(), blocks_.end(), of_series.begin(), of_series.end(), std::back_inserter(all));
+        blocks_.swap(all);
+    }
 }
 
 }  // namespace kab::stats

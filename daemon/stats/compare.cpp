@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <span>
 
 #include "daemon/stats/distributions.h"
 #include "daemon/stats/hodges_lehmann.h"
@@ -47,21 +49,24 @@ std::string obstacle(const Measured& m, const Pairs& pairs) {
 }
 
 /// The rank counterpart of two one-sided tests: signed-rank of d + margin and d - margin.
-double rank_equivalence(const std::vector<double>& d, double margin) {
-    std::vector<double> up(d), down(d);
-    for (auto& value : up) value += margin;
-    for (auto& value : down) value -= margin;
-    return std::max(signed_rank(up).upper, signed_rank(down).lower);
+double rank_equivalence(std::span<const double> ascending, double margin) {
+    std::vector<double> shifted(ascending.begin(), ascending.end());
+    for (auto& value : shifted) value += margin;
+    const double upper = signed_rank_ascending(shifted).upper;
+    for (std::size_t i = 0; i < shifted.size(); ++i) shifted[i] = ascending[i] - margin;
+    return std::max(upper, signed_rank_ascending(shifted).lower);
 }
 
 void rank_row(Measured& m) {
-    const SignedRank ranks = signed_rank(m.d);
+    std::vector<double> ascending(m.d);
+    std::sort(ascending.begin(), ascending.end());
+    const SignedRank ranks = signed_rank_ascending(ascending);
     m.row.p_rank = ranks.p;
     m.rank_least_p = least_signed_rank_p(ranks.n);
-    const HodgesLehmann shift = hodges_lehmann(m.d, 1 - 2 * m.level.nominal);
+    const HodgesLehmann shift = hodges_lehmann_ascending(ascending, 1 - 2 * m.level.nominal);
     to_estimate(shift.estimate, {shift.low, shift.high}, shift.level, m.scale, m.row.rank_estimate);
     if (m.equivalence.low > -m.margin && m.equivalence.high < m.margin)
-        m.rank_equivalence_p = rank_equivalence(m.d, m.margin);
+        m.rank_equivalence_p = rank_equivalence(ascending, m.margin);
 }
 
 }  // namespace

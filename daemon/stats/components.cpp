@@ -12,12 +12,23 @@
 namespace kab::stats {
 namespace {
 
+double mean_of(const BootValues& boot) {
+    return boot.mean ? *boot.mean : mean(boot.values);
+}
+
+bool same_iterations(std::span<const BootValues> boots) {
+    return std::all_of(boots.begin(), boots.end(), [&](const BootValues& boot) {
+        return std::equal(boot.iterations.begin(), boot.iterations.end(), boots.front().iterations.begin(),
+                          boots.front().iterations.end());
+    });
+}
+
 /// Least-squares slope of the values over the iteration index; nullopt when there is but one index.
 std::optional<double> slope(const BootValues& boot) {
     double centre = 0, products = 0, squares = 0;
     for (const int index : boot.iterations) centre += index;
     centre /= static_cast<double>(boot.iterations.size());
-    const double level = mean(boot.values);
+    const double level = mean_of(boot);
     for (std::size_t i = 0; i < boot.values.size(); ++i) {
         const double off = boot.iterations[i] - centre;
         products += off * (boot.values[i] - level);
@@ -27,25 +38,49 @@ std::optional<double> slope(const BootValues& boot) {
     return products / squares;
 }
 
+/// What each value has over its boot's mean, in groups of the same iteration index.
+struct Rests {
+    std::vector<double> values;
+    std::vector<std::size_t> ends;  ///< of the groups
+};
+
+Rests rests_of(std::span<const BootValues> boots, std::span<const double> means) {
+    Rests rests;
+    if (same_iterations(boots)) {
+        const std::size_t count = boots.front().values.size();
+        rests.values.reserve(count * boots.size());
+        for (std::size_t j = 0; j < count; ++j) {
+            for (std::size_t i = 0; i < boots.size(); ++i) rests.values.push_back(boots[i].values[j] - means[i]);
+            rests.ends.push_back(rests.values.size());
+        }
+        return rests;
+    }
+    std::vector<std::pair<int, double>> all;
+    for (std::size_t i = 0; i < boots.size(); ++i)
+        for (std::size_t j = 0; j < boots[i].values.size(); ++j)
+            all.emplace_back(boots[i].iterations[j], boots[i].values[j] - means[i]);
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (i > 0 && all[i].first != all[i - 1].first) rests.ends.push_back(i);
+        rests.values.push_back(all[i].second);
+    }
+    rests.ends.push_back(all.size());
+    return rests;
+}
+
 /// Absent when no boot has more values than its index means take.
 std::optional<double> iteration_variance(std::span<const BootValues> boots, std::span<const double> means,
                                          IndexMeans index_means) {
-    std::vector<std::pair<int, double>> rests;  // iteration index, what the value has over its boot's mean
-    for (std::size_t i = 0; i < boots.size(); ++i)
-        for (std::size_t j = 0; j < boots[i].values.size(); ++j)
-            rests.emplace_back(boots[i].iterations[j], boots[i].values[j] - means[i]);
-    std::stable_sort(rests.begin(), rests.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<double> squares, of_index;
-    squares.reserve(rests.size());
-    int indices = 0;
-    for (std::size_t begin = 0; begin < rests.size(); ++indices) {
-        of_index.clear();
-        std::size_t end = begin;
-        while (end < rests.size() && rests[end].first == rests[begin].first) of_index.push_back(rests[end++].second);
-        const double level = index_means == IndexMeans::remove ? mean(of_index) : 0;
-        for (const double r : of_index) squares.push_back((r - level) * (r - level));
+    Rests rests = rests_of(boots, means);
+    std::vector<double>& squares = rests.values;
+    std::size_t begin = 0;
+    for (const std::size_t end : rests.ends) {
+        const auto group = std::span(squares).subspan(begin, end - begin);
+        const double level = index_means == IndexMeans::remove ? mean(group) : 0;
+        for (double& r : group) r = (r - level) * (r - level);
         begin = end;
     }
+    const auto indices = static_cast<double>(rests.ends.size());
     double df = static_cast<double>(squares.size()) - static_cast<double>(boots.size());
     if (index_means == IndexMeans::remove) df -= indices - 1;
     if (!(df > 0)) return std::nullopt;
@@ -92,7 +127,7 @@ Components variance_components(std::span<const BootValues> boots, IndexMeans ind
     std::vector<double> means;
     double inverse = 0;
     for (const auto& boot : boots) {
-        means.push_back(mean(boot.values));
+        means.push_back(mean_of(boot));
         if (boot.values.empty()) return result;
         inverse += 1 / static_cast<double>(boot.values.size());
     }

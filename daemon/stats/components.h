@@ -12,6 +12,7 @@ struct BootValues {
     int block = 0, arm = 0;
     std::span<const double> values;
     std::span<const int> iterations;  ///< index of each value within the boot
+    std::optional<double> mean{};     ///< of the values, where it is known already
 };
 
 struct Components {

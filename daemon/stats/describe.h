@@ -13,7 +13,7 @@ namespace kab::stats {
 std::vector<Summary> summaries(const Input& input, const Cells& cells);
 
 /// The boots of a series that can be used, as the components want them.
-std::vector<BootValues> boots_of(std::span<const Cell> cells);
+std::vector<BootValues> boots_of(const Cells& cells, int series);
 
 std::vector<VarianceComponents> components_of(const Input& input, const Cells& cells, double cost_boot,
                                               double cost_iteration, std::vector<std::string>& warnings);

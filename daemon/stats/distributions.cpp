@@ -1,11 +1,14 @@
 #include "daemon/stats/distributions.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <boost/math/distributions/fisher_f.hpp>
 #include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace kab::stats {
@@ -56,7 +59,16 @@ double t_two_sided(double t, double df) {
 double t_upper_quantile(double p, double df) {
     if (p <= 0) return infinity;
     if (p >= 1) return -infinity;
-    return bm::quantile(bm::complement(StudentsT(df), p));
+    // A memo of a pure function: all comparisons of an analysis ask for the same few.
+    struct Entry {
+        double p = 0, df = 0, quantile = 0;
+    };
+    thread_local std::array<Entry, 64> memo;
+    const std::uint64_t mixed =
+        (std::bit_cast<std::uint64_t>(p) ^ std::rotl(std::bit_cast<std::uint64_t>(df), 32)) * 0x9e3779b97f4a7c15;
+    Entry& entry = memo[mixed >> 58];
+    if (entry.p != p || entry.df != df) entry = {p, df, bm::quantile(bm::complement(StudentsT(df), p))};
+    return entry.quantile;
 }
 
 double noncentral_t_upper(double t, double df, double delta) {

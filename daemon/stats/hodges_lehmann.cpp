@@ -1,8 +1,11 @@
 #include "daemon/stats/hodges_lehmann.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 
@@ -50,9 +53,7 @@ double select(const Set& set, std::int64_t k) {
 
 class WalshAverages {
   public:
-    explicit WalshAverages(std::span<const double> values) : sorted_(values.begin(), values.end()) {
-        std::sort(sorted_.begin(), sorted_.end());
-    }
+    explicit WalshAverages(std::span<const double> ascending) : sorted_(ascending) {}
     double least() const { return average(0, 0); }
     double most() const { return average(sorted_.size() - 1, sorted_.size() - 1); }
     std::int64_t few() const { return 4 * static_cast<std::int64_t>(sorted_.size()) + 600; }
@@ -80,7 +81,49 @@ class WalshAverages {
   private:
     double average(std::size_t i, std::size_t j) const { return sorted_[i] / 2 + sorted_[j] / 2; }
 
-    std::vector<double> sorted_;
+    std::span<const double> sorted_;
+};
+
+/// The Walsh averages of a few values, listed in buckets of ascending values: what is wanted is looked for in one of
+/// them.
+class ListedAverages {
+  public:
+    static constexpr std::size_t most_values = 64;
+
+    /// False where no bucket can be told from another; then nothing can be selected.
+    bool list(std::span<const double> ascending) {
+        const double least = ascending.front(), scale = buckets / (ascending.back() - least);
+        if (!std::isfinite(scale) || !(scale > 0)) return false;
+        std::size_t all = 0;
+        for (std::size_t i = 0; i < ascending.size(); ++i)
+            for (std::size_t j = i; j < ascending.size(); ++j) averages_[all++] = ascending[i] / 2 + ascending[j] / 2;
+        for (std::size_t i = 0; i < all; ++i) {
+            const auto bucket = static_cast<int>((averages_[i] - least) * scale);
+            bucket_[i] = std::clamp(bucket, 0, buckets - 1);
+        }
+        ends_.fill(0);
+        for (std::size_t i = 0; i < all; ++i) ++ends_[static_cast<std::size_t>(bucket_[i]) + 1];
+        for (std::size_t b = 1; b <= buckets; ++b) ends_[b] += ends_[b - 1];
+        // Each bucket's place begins where the one before ends, which is where ends_ stands once all are placed.
+        for (std::size_t i = 0; i < all; ++i) placed_[ends_[static_cast<std::size_t>(bucket_[i])]++] = averages_[i];
+        return true;
+    }
+    /// The k-th smallest, k from 1.
+    double select(std::int64_t k) {
+        const auto at = static_cast<std::uint32_t>(k - 1);
+        const auto end = std::upper_bound(ends_.begin(), ends_.begin() + buckets, at);
+        const std::uint32_t begin = end == ends_.begin() ? 0 : *(end - 1);
+        std::nth_element(placed_.begin() + begin, placed_.begin() + at, placed_.begin() + *end);
+        return placed_[at];
+    }
+
+  private:
+    static constexpr int buckets = 256;
+    static constexpr std::size_t most = most_values * (most_values + 1) / 2;
+
+    std::array<double, most> averages_, placed_;
+    std::array<int, most> bucket_;
+    std::array<std::uint32_t, buckets + 1> ends_;
 };
 
 class PairDifferences {
@@ -126,7 +169,8 @@ struct Pick {
 Pick pick_exact(const std::vector<double>& cumulative, double level) {
     const double tail = (1 - level) / 2;
     std::size_t k = 0;
-    while (k < cumulative.size() / 2 && cumulative[k] <= tail) ++k;
+    const auto half = cumulative.begin() + static_cast<std::ptrdiff_t>(cumulative.size() / 2);
+    k = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), half, tail) - cumulative.begin());
     k = std::max<std::size_t>(k, 1);
     return {static_cast<std::int64_t>(k), 1 - 2 * cumulative[k - 1]};
 }
@@ -137,6 +181,16 @@ Pick pick_asymptotic(double centre, double variance, double level) {
     return {static_cast<std::int64_t>(k), 1 - 2 * normal_upper((centre - k + 0.5) / root)};
 }
 
+/// `nth`: the k-th smallest, k from 1.
+template <class Nth>
+void fill(HodgesLehmann& result, std::int64_t all, const Pick& pick, const Nth& nth) {
+    const double upper_middle = nth(all / 2 + 1);
+    const double lower_middle = all % 2 == 1 ? upper_middle : nth(all / 2);
+    result.estimate = lower_middle + (upper_middle - lower_middle) / 2;
+    result.low = nth(pick.k);
+    result.high = nth(all + 1 - pick.k);
+}
+
 template <class Set>
 HodgesLehmann estimate(const Set& set, std::int64_t all, const Pick& pick) {
     HodgesLehmann result;
@@ -145,22 +199,33 @@ HodgesLehmann estimate(const Set& set, std::int64_t all, const Pick& pick) {
         result.estimate = result.low = result.high = std::numeric_limits<double>::quiet_NaN();
         return result;
     }
-    const double upper_middle = select(set, all / 2 + 1);
-    const double lower_middle = all % 2 == 1 ? upper_middle : select(set, all / 2);
-    result.estimate = lower_middle + (upper_middle - lower_middle) / 2;
-    result.low = select(set, pick.k);
-    result.high = select(set, all + 1 - pick.k);
+    fill(result, all, pick, [&](std::int64_t k) { return select(set, k); });
     return result;
 }
 
 }  // namespace
 
 HodgesLehmann hodges_lehmann(std::span<const double> differences, double level) {
+    std::vector<double> sorted(differences.begin(), differences.end());
+    std::sort(sorted.begin(), sorted.end());
+    return hodges_lehmann_ascending(sorted, level);
+}
+
+HodgesLehmann hodges_lehmann_ascending(std::span<const double> differences, double level) {
     if (differences.empty()) return {};
     const auto n = static_cast<std::int64_t>(differences.size());
     const auto size = static_cast<double>(n);
     const Pick pick = n <= 100 ? pick_exact(signed_rank_cumulative(static_cast<int>(n)), level)
                                : pick_asymptotic(size * (size + 1) / 4, size * (size + 1) * (2 * size + 1) / 24, level);
+    if (differences.size() <= ListedAverages::most_values) {
+        ListedAverages listed;
+        if (listed.list(differences)) {
+            HodgesLehmann result;
+            result.level = pick.level;
+            fill(result, n * (n + 1) / 2, pick, [&](std::int64_t k) { return listed.select(k); });
+            return result;
+        }
+    }
     return estimate(WalshAverages(differences), n * (n + 1) / 2, pick);
 }
 

@@ -17,6 +17,8 @@ struct HodgesLehmann {
 /// at least `level`, else the widest interval there is. Empty: all 0. NaN where a difference
 /// is beyond the largest double.
 HodgesLehmann hodges_lehmann(std::span<const double> differences, double level = 0.95);
+/// The same of differences that are in ascending order already.
+HodgesLehmann hodges_lehmann_ascending(std::span<const double> differences, double level = 0.95);
 
 /// Median of all x - y, interval from the rank-sum distribution (exact to 50 a side).
 HodgesLehmann hodges_lehmann_shift(std::span<const double> x, std::span<const double> y, double level = 0.95);

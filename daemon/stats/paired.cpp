@@ -38,9 +38,9 @@ Interval t_interval(const PairedT& result, double one_sided_p) {
 double equivalence_p(const PairedT& result, double margin) {
     if (result.n < 2) return 1;
     if (result.exact) return std::abs(result.mean) <= margin ? 0 : 1;
-    const double above_low = t_upper((result.mean + margin) / result.standard_error, result.df);
-    const double below_high = t_upper((margin - result.mean) / result.standard_error, result.df);
-    return std::max(above_low, below_high);
+    // The larger of the two p values is that of the nearer end.
+    const double inside = std::min(result.mean + margin, margin - result.mean);
+    return t_upper(inside / result.standard_error, result.df);
 }
 
 }  // namespace kab::stats

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
-#include <set>
 
 #include "daemon/stats/sums.h"
 
@@ -20,25 +20,27 @@ struct Matched {
     bool any = false;
 };
 
-Matched match(const Cell& arm, const Cell& against) {
-    if (std::equal(arm.iterations.begin(), arm.iterations.end(), against.iterations.begin(), against.iterations.end()))
-        return {arm.score, against.score, true};
+Matched match(const Cells& cells, int series, const Cell& arm, const Cell& against) {
+    const auto own = cells.iterations(arm), other = cells.iterations(against);
+    if (std::equal(own.begin(), own.end(), other.begin(), other.end())) return {arm.score, against.score, true};
+    const auto values_arm = cells.values(arm), values_against = cells.values(against);
+    const auto all_scaled_arm = cells.scaled(arm), all_scaled_against = cells.scaled(against);
     std::vector<double> a, b, scaled_a, scaled_b;
     std::size_t i = 0, j = 0;
-    while (i < arm.iterations.size() && j < against.iterations.size()) {
-        if (arm.iterations[i] < against.iterations[j]) {
+    while (i < own.size() && j < other.size()) {
+        if (own[i] < other[j]) {
             ++i;
-        } else if (arm.iterations[i] > against.iterations[j]) {
+        } else if (own[i] > other[j]) {
             ++j;
         } else {
-            a.push_back(arm.values[i]);
-            b.push_back(against.values[j]);
-            scaled_a.push_back(arm.scaled[i++]);
-            scaled_b.push_back(against.scaled[j++]);
+            a.push_back(values_arm[i]);
+            b.push_back(values_against[j]);
+            scaled_a.push_back(all_scaled_arm[i++]);
+            scaled_b.push_back(all_scaled_against[j++]);
         }
     }
     if (a.empty()) return {};
-    return {score_of(arm, a, scaled_a), score_of(against, b, scaled_b), true};
+    return {cells.score_of(series, a, scaled_a), cells.score_of(series, b, scaled_b), true};
 }
 
 void count_state(Pairs& pairs, const Cell& cell) {
@@ -46,11 +48,41 @@ void count_state(Pairs& pairs, const Cell& cell) {
     pairs.not_finite += cell.state == Cell::State::not_finite ? 1 : 0;
 }
 
+/// The boots of a series up to a block.
+std::span<const Cell> until(std::span<const Cell> cells, int last_block) {
+    const auto end =
+        std::partition_point(cells.begin(), cells.end(), [&](const Cell& c) { return c.block <= last_block; });
+    return cells.first(static_cast<std::size_t>(end - cells.begin()));
+}
+
+/// Every block has both arms with the same iterations.
+void pair_regular(Pairs& result, std::vector<double>& against_scores, std::span<const Cell> cells, std::size_t arms,
+                  int arm, int against) {
+    const auto a = static_cast<std::size_t>(arm), b = static_cast<std::size_t>(against);
+    for (std::size_t i = 0; i < cells.size(); i += arms) {
+        result.blocks.push_back(cells[i].block);
+        result.d.push_back(cells[i + a].score - cells[i + b].score);
+        against_scores.push_back(cells[i + b].score);
+        result.tolerance = std::max({result.tolerance, std::abs(cells[i + a].score), std::abs(cells[i + b].score)});
+    }
+}
+
 }  // namespace
 
-Pairs pair_up(std::span<const Cell> cells, int arm, int against) {
+Pairs pair_up(const Cells& all, int series, int arm, int against, int last_block) {
     Pairs result;
+    const auto cells = until(all.of(series), last_block);
     std::vector<double> against_scores;
+    const std::size_t most = cells.size() / all.arms() + 1;
+    result.blocks.reserve(most);
+    result.d.reserve(most);
+    against_scores.reserve(most);
+    if (all.regular(series)) {
+        pair_regular(result, against_scores, cells, all.arms(), arm, against);
+        result.against_mean = mean(against_scores);
+        result.tolerance = rounding(result.tolerance);
+        return result;
+    }
     double largest = 0;
     for (std::size_t i = 0; i < cells.size();) {
         const int block = cells[i].block;
@@ -65,7 +97,7 @@ Pairs pair_up(std::span<const Cell> cells, int arm, int against) {
         const bool usable_against = of_against != nullptr && of_against->state == Cell::State::ok;
         if (!usable_arm && !usable_against) continue;
         Matched scores;
-        if (usable_arm && usable_against) scores = match(*of_arm, *of_against);
+        if (usable_arm && usable_against) scores = match(all, series, *of_arm, *of_against);
         if (!scores.any) {
             result.unmatched.push_back(block);
             continue;
@@ -84,11 +116,16 @@ SweepPairs pair_up_sweep(std::span<const Pairs> points) {
     SweepPairs result;
     std::size_t most = 0;
     for (const auto& point : points) most = std::max(most, point.blocks.size());
-    std::set<int> all;
+    std::vector<int> all, more;
     for (std::size_t p = 0; p < points.size(); ++p) {
         const bool enough = !points[p].blocks.empty() && 2 * points[p].blocks.size() >= most;
         (enough ? result.used : result.left_out).push_back(p);
-        if (enough) all.insert(points[p].blocks.begin(), points[p].blocks.end());
+        if (enough && points[p].blocks != all) {
+            more.clear();
+            std::set_union(all.begin(), all.end(), points[p].blocks.begin(), points[p].blocks.end(),
+                           std::back_inserter(more));
+            all.swap(more);
+        }
         result.pairs.not_positive += points[p].not_positive;
         result.pairs.not_finite += points[p].not_finite;
     }

@@ -18,9 +18,9 @@ struct Pairs {
     std::vector<int> unmatched;  ///< blocks that have one of the two arms only
 };
 
-/// Where the boots of a pair have different iterations, only the common ones are compared: the first
-/// iterations of a boot differ from later ones.
-Pairs pair_up(std::span<const Cell> cells, int arm, int against);
+/// Of one series, in blocks up to `last_block`. Where the boots of a pair have different iterations, only the common
+/// ones are compared: the first iterations of a boot differ from later ones.
+Pairs pair_up(const Cells& cells, int series, int arm, int against, int last_block);
 
 /// The mean over points of the differences, for blocks that have all points used.
 struct SweepPairs {

@@ -20,6 +20,8 @@ inline constexpr int exact_signed_rank_n = 200;
 /// distribution of these. Beyond exact_signed_rank_n the normal approximation with tie and continuity
 /// corrections. Values finite.
 SignedRank signed_rank(std::span<const double> differences);
+/// The same of differences that are in ascending order already.
+SignedRank signed_rank_ascending(std::span<const double> differences);
 
 /// The least two-sided p that n non-zero differences can give: 2^(1-n).
 double least_signed_rank_p(int n);

@@ -42,6 +42,7 @@ class RepeatedP {
 
   private:
     double log_nominal(double log_alpha) const;
+    double log_alpha_of(double wanted) const;
 
     std::vector<double> information_;
     std::vector<double> nodes_, values_, weights_;  ///< log alpha -> log nominal p, barycentric at Chebyshev nodes

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "daemon/stats/words.h"
 
@@ -63,11 +64,13 @@ Level level_at(const Stage& stage, double alpha) {
     level.confidence = 1 - alpha;
     level.fixed = alpha / 2;
     level.fixed_equivalence = std::min(alpha, 0.5);
-    const Bound bound = bounds(Spending::hwang_shih_decani, level.fixed, stage.information).back();
+    // The bound of a look does not depend on what comes after it: one integration over the plan serves all its looks.
+    const auto shares = stage.preview ? stage.information : information_shares(stage.looks);
+    const std::size_t at = stage.information.size() - 1;
+    const Bound bound = bounds(Spending::hwang_shih_decani, level.fixed, shares)[at];
     level.nominal = bound.nominal_p;
     level.spent = 2 * bound.spent;
-    level.equivalence =
-        bounds(Spending::hwang_shih_decani, level.fixed_equivalence, stage.information).back().nominal_p;
+    level.equivalence = bounds(Spending::hwang_shih_decani, level.fixed_equivalence, shares)[at].nominal_p;
     return level;
 }
 

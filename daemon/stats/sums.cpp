@@ -10,11 +10,10 @@ namespace {
 class Accumulator {
   public:
     void add(double value) {
-        const double next = sum_ + value;
-        if (std::abs(sum_) >= std::abs(value))
-            lost_ += (sum_ - next) + value;
-        else
-            lost_ += (value - next) + sum_;
+        // What the addition lost, exactly, without asking which of the two is larger (Knuth, The Art of Computer
+        // Programming 2, section 4.2.2, theorem B).
+        const double next = sum_ + value, part = next - sum_;
+        lost_ += (sum_ - (next - part)) + (value - part);
         sum_ = next;
     }
     double total() const { return std::isfinite(lost_) ? sum_ + lost_ : sum_; }
