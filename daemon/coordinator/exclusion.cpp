@@ -32,7 +32,7 @@ std::optional<core::Exclusion> throttled(const std::vector<ConditionRow>& rows, 
     const auto* row = worst(rows, "throttled");
     if (!declared || row == nullptr || *row->value <= 0) return std::nullopt;
     return core::Exclusion{"throttled",
-                           fmt::format("the host's CPUs were throttled {} times in {}", *row->value, run_of(*row))};
+                           fmt::format("throttled: {} times a CPU of the host in {}", *row->value, run_of(*row))};
 }
 
 std::optional<core::Exclusion> above(const std::vector<ConditionRow>& rows, const char* name,

@@ -114,8 +114,9 @@ Table table_of(const ReportInput& report, const std::vector<ConditionSummary>& a
     table.header = {"condition", "median", "worst", "worst in", "excluded above"};
     table.align = "lrrlr";
     for (const auto& summary : all) {
+        const auto bound = summary.bound ? condition_value(summary.name, *summary.bound) : "-";
         if (!summary.worst) {
-            table.rows.push_back({label_of(summary.name), "absent", "-", "-", "-"});
+            table.rows.push_back({label_of(summary.name), "absent", "-", "-", bound});
             table.notes.push_back(fmt::format("{} is absent: {}", summary.name, summary.reason));
             continue;
         }
@@ -125,7 +126,7 @@ Table table_of(const ReportInput& report, const std::vector<ConditionSummary>& a
              condition_value(summary.name, *summary.worst),
              clean ? "-"
                    : fmt::format("block {}, {}, run {}", summary.worst_block, summary.worst_arm, summary.worst_seq),
-             summary.bound ? condition_value(summary.name, *summary.bound) : "-"});
+             bound});
     }
     return table;
 }

@@ -17,6 +17,7 @@ namespace kab::sim {
 struct Place {
     int block = 0;
     std::string arm;
+    int repetition = 1;  ///< of the block; data must not depend on it
 };
 
 /// Values and faults of the simulated machine.
@@ -25,8 +26,15 @@ class Script {
     virtual ~Script() = default;
     virtual double value(const Place& place, const msg::RunOrder& run, const std::string& metric) = 0;
     virtual msg::Outcome outcome(const Place&) { return msg::Outcome::ok; }
+    /// What the kernel says on its console though the boot goes well; empty: nothing.
+    virtual std::string complaint(const Place&) { return {}; }
+    /// What the host says of itself beside a run.
+    virtual std::vector<msg::Sample> conditions(const Place&, const msg::RunOrder&) { return {}; }
     /// How often the host dies in the middle of a boot before it succeeds (by attempt number, from 1).
     virtual bool host_dies(const Place&, int /*attempt_number*/) { return false; }
+    /// Whether this try (from 1, as far as this host remembers) ends as the infrastructure's fault, after half its
+    /// runs.
+    virtual bool infra_error(const Place&, int /*attempt_number*/) { return false; }
 };
 
 class FakeHost final : public Host {
@@ -82,6 +90,11 @@ class FakeHost final : public Host {
                 listener_->host_lost("the simulated host died");
                 return post([this] { listener_->host_up(msg::Hello{"kab-host", 1, 0, "sim", {"qemu"}, {}}); });
             }
+            if (at == request.plan.runs.size() / 2 && script_.infra_error(place, ++errors_[key(place)])) {
+                current_.clear();
+                return finish(request.attempt, msg::Outcome::infra_error, "simulated: no memory for a guest",
+                              static_cast<std::int64_t>(at));
+            }
             const auto outcome = script_.outcome(place);
             if (at == request.plan.runs.size() || outcome != msg::Outcome::ok) {
                 current_.clear();
@@ -90,13 +103,16 @@ class FakeHost final : public Host {
             }
             const auto& order = request.plan.runs[at];
             msg::RunFinished finished{request.attempt, order.seq, 1000 * order.seq, {}};
-            if (order.counters.empty()) {
+            if (order.check) {
+                // A check measures nothing.
+            } else if (order.counters.empty()) {
                 for (const char* metric : {"elapsed", "backlog"})
                     finished.samples.push_back({metric, script_.value(place, order, metric), "", {}, {}});
             } else {
                 for (const auto& counter : order.counters)
                     finished.samples.push_back({counter, script_.value(place, order, counter), "", 10, 10});
             }
+            finished.conditions = script_.conditions(place, order);
             listener_->run_finished(finished);
             run(request, at + 1);
         });
@@ -109,6 +125,8 @@ class FakeHost final : public Host {
         finished.outcome = outcome;
         finished.detail = detail;
         finished.runs = runs;
+        if (const auto text = script_.complaint(locate_(attempt)); !text.empty())
+            finished.console.push_back({"warning", "warning", text, text, 1});
         listener_->boot_finished(finished);
     }
 
@@ -119,7 +137,7 @@ class FakeHost final : public Host {
     std::function<Place(const std::string&)> locate_;
     HostListener* listener_ = nullptr;
     std::string current_;
-    std::map<std::string, int> deaths_;
+    std::map<std::string, int> deaths_, errors_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
