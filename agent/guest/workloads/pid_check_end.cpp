@@ -44,9 +44,10 @@ Status adopt() {
     if (!shared) return pass(shared);
     pid_t& orphan = *shared->operator->();
     auto parent = CheckedChild::start("the orphan's parent", [&]() -> Status {
-        orphan = ::fork();
-        if (orphan == 0) be_an_orphan(*gone);
-        return orphan > 0 ? Status{} : fail_errno(errno, "fork of the orphan");
+        const pid_t pid = ::fork();
+        if (pid == 0) be_an_orphan(*gone);
+        orphan = pid;  // not by the orphan, whose 0 would be shared as well
+        return pid > 0 ? Status{} : fail_errno(errno, "fork of the orphan");
     });
     if (!parent) return pass(parent);
     if (auto ended = parent->wait(); !ended) return ended;
