@@ -36,6 +36,18 @@ Json member(const Json& object, const char* key) {
     return object.is_object() && object.contains(key) ? object.at(key) : Json();
 }
 
+/// A resolved profile as a file has it: its groups by name.
+Json profile_of_file(Json profile) {
+    Json groups = Json::object();
+    for (const auto& group : member(profile, "groups")) {
+        auto& own = groups[group.at("name").get<std::string>()];
+        own["symbols"] = member(group, "symbols");
+        if (const auto callers = member(group, "callers"); !callers.empty()) own["callers"] = callers;
+    }
+    profile["groups"] = groups;
+    return profile;
+}
+
 /// The workload as it was declared; only at its point where the series is of one point.
 std::string workload_text(const Series& series, const history::Record& record, const Json& experiment) {
     Json workload;
@@ -62,6 +74,7 @@ std::string workload_text(const Series& series, const history::Record& record, c
         add("counters", counters);
         add("counter_iterations", member(workload, "counter_iterations"));
     }
+    if (const auto profile = member(workload, "profile"); profile.is_object()) add("profile", profile_of_file(profile));
     return text;
 }
 

@@ -163,6 +163,32 @@ TEST(ConfirmingExperiment, is_one_that_kab_accepts_and_boots_both_kernels) {
     ASSERT_TRUE(parsed) << parsed.error().front().text();
 }
 
+TEST(ConfirmingExperiment, profiles_as_the_evaluation_did) {
+    test::EmptyDatabase database;
+    fill_changed(*database.store);
+    const auto history = told(*database.store);
+    const auto& series = history.histories.at(0).series.at(0);
+    const auto& first = series.values[series.changes.at(0).index].evaluation;
+    auto record = *std::find_if(history.records.begin(), history.records.end(),
+                                [&](const auto& r) { return r.tree.evaluation.uid == first; });
+    auto experiment = parse_json(record.tree.evaluation.experiment_json).value();
+    experiment["workloads"][0]["profile"] = Json::parse(R"({"frequency": 499, "iterations": 2, "groups": [
+            {"name": "spin", "symbols": ["_raw_spin_lock"], "callers": []},
+            {"name": "ipc", "symbols": ["*lock"], "callers": ["ipc_*"]}]})");
+    record.tree.evaluation.experiment_json = dump_json(experiment);
+    const auto text = confirming_experiment(series, series.changes[0], record);
+    ASSERT_TRUE(text) << text.error().text();
+    const auto parsed = parse_experiment(*text, "confirm.yaml");
+    ASSERT_TRUE(parsed) << parsed.error().front().text();
+    const auto& profile = parsed->experiment.workloads.at(0).profile;
+    ASSERT_TRUE(profile) << *text;
+    EXPECT_EQ(profile->frequency_hz, 499);
+    ASSERT_EQ(profile->groups.size(), 2U);
+    EXPECT_EQ(profile->groups[0].name, "ipc");
+    EXPECT_THAT(profile->groups[0].callers, testing::ElementsAre("ipc_*"));
+    EXPECT_THAT(profile->groups[1].callers, testing::IsEmpty());
+}
+
 TEST(ConfirmingExperiment, there_is_none_where_the_kernels_are_the_same) {
     test::EmptyDatabase database;
     nights(*database.store, 1, 8, .96, {});
