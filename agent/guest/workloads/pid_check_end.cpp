@@ -134,8 +134,8 @@ struct CloneArguments {
                   tls = 0, set_tid = 0, set_tid_size = 0;
 };
 
-/// Where these numbers begin to be tried.
-constexpr pid_t first_number = 20000, last_number = 30000;
+/// Which numbers are tried: kernel.pid_max is 4096 where CONFIG_BASE_SMALL is on.
+constexpr pid_t first_number = 1000, last_number = 4000;
 
 /// A process with the numbers asked for, that of its own namespace first. It runs `child` and exits with what that
 /// returns. Its number, or -1 with errno.
@@ -188,7 +188,7 @@ Status choose_numbers(pid_t taken, bool in_initial_namespace) {
         return refused;
     if (auto refused = expect_refusal("number 0", clone_with({0}, nothing), EINVAL); !refused) return refused;
     if (!in_initial_namespace) return {};
-    return expect_refusal("more numbers than levels", clone_with({77, 20077, 20077}, nothing), EINVAL);
+    return expect_refusal("more numbers than levels", clone_with({77, 3077, 3077}, nothing), EINVAL);
 }
 
 Status ask_for_numbers() {
