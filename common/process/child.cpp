@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/optional.hpp>  // process/v2 of 1.81 forgets it when told to use std::filesystem
-#include <boost/process/v2/process.hpp>
 
 #include "common/process/spawn.h"
 
@@ -19,7 +21,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-using Handle = boost::process::v2::basic_process_handle<asio::any_io_executor>;
+/// A pidfd, readable once the process has exited. Not Boost.Process' handle of it, which then waits for the process,
+/// and with it stops the loop, if the event was another's: reaping a process wakes its pidfd once more (from Linux 6.9
+/// on), and Asio gives an event that is under way to whatever has taken the place of the closed descriptor meanwhile.
+using Handle = asio::posix::stream_descriptor;
 using ErrorCode = boost::system::error_code;
 
 constexpr int reap_limit_ms = 10000;
@@ -38,7 +43,7 @@ struct ChildProcess::State {
           supervised(spec.supervised),
           grace(spec.grace),
           lifeline(std::move(spawned.lifeline)),
-          handle(std::in_place, loop, spawned.pid, pidfd),
+          handle(std::in_place, loop, pidfd),
           executor(loop),
           timer(loop) {
         if (spawned.in) in.emplace(loop, spawned.in.release());
@@ -57,6 +62,34 @@ struct ChildProcess::State {
         // A supervisor must live to kill the rest: it does so at the end of its lifeline.
         if (supervised && lifeline) lifeline.reset();
         if (!supervised) send(SIGKILL);
+    }
+
+    /// Calls `waiting` when the process has ended, never before it returns.
+    void wait(const std::shared_ptr<State>& self) {
+        int native = 0;
+        const pid_t reaped = ::waitpid(pid, &native, WNOHANG);
+        if (reaped == 0 || (reaped < 0 && errno == EINTR)) {
+            handle->async_wait(asio::posix::descriptor_base::wait_read, [self](ErrorCode error) {
+                if (!self->running()) return;  // destroyed meanwhile
+                if (error) {
+                    self->lost = true;
+                    return self->told(error.message());
+                }
+                self->wait(self);  // ready or not: ask the process
+            });
+            return;
+        }
+        const std::string why = reaped < 0 ? std::strerror(errno) : "";
+        if (reaped > 0) status = from_native(native);  // from here on the pid means nothing
+        lost = !status;
+        asio::post(executor, [self, why] { self->told(why); });
+    }
+    void told(const std::string& why) {
+        timer.cancel();
+        auto call = std::exchange(waiting, nullptr);
+        if (!call) return;
+        if (status) return call(*status);
+        call(fail(Fault::io, "wait for process {}: {}", pid, why));
     }
 
     const pid_t pid;
@@ -144,22 +177,7 @@ void ChildProcess::async_wait(ExitHandler handler) {
         });
         return;
     }
-    state_->handle->async_wait([state = state_](ErrorCode error, int native) {
-        if (!state->running()) return;  // destroyed meanwhile
-        state->timer.cancel();
-        if (error) {
-            state->lost = true;
-        } else {
-            state->status = from_native(native);
-        }
-        auto call = std::exchange(state->waiting, nullptr);
-        if (!call) return;
-        if (error) {
-            call(fail(Fault::io, "wait for process {}: {}", state->pid, error.message()));
-        } else {
-            call(*state->status);
-        }
-    });
+    state_->wait(state_);
 }
 
 std::optional<ExitStatus> ChildProcess::status() const {

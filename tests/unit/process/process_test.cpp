@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <thread>
 
@@ -362,6 +364,48 @@ TEST_F(ProcessTest, an_unsupervised_child_talks_over_its_pipes) {
     EXPECT_TRUE(status->ok());
     EXPECT_EQ(echoed, text);
     EXPECT_EQ((*child)->in(), nullptr);
+}
+
+// The end of a process can be seen twice: when it exits, and (kernels from 6.9 on) when it is reaped. The second event
+// may be under way in the loop when the first process is gone and its place there is taken by another.
+TEST_F(ProcessTest, waiting_for_a_process_is_not_misled_by_the_end_of_an_earlier_one) {
+    asio::io_context loop;
+    auto spec = shell("read -r line");
+    spec.in = ProcessSpec::Input::pipe;
+    auto started = ChildProcess::start(loop.get_executor(), spec);
+    ASSERT_TRUE(started) << started.error().text();
+    std::unique_ptr<ChildProcess> first = std::move(*started), second;
+    std::string order;
+    asio::steady_timer timer(loop);
+
+    int ends[2] = {-1, -1};
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    ChildProcess::Pipe signal(loop, ends[0]);
+    const UniqueFd to_signal(ends[1]);
+    char byte = 0, out = 0;
+    asio::async_read(signal, asio::buffer(&byte, 1), [&](boost::system::error_code, std::size_t) {
+        order += "signalled ";
+        first.reset();
+        auto next = ChildProcess::start(loop.get_executor(), spec);
+        ASSERT_TRUE(next) << next.error().text();
+        second = std::move(*next);
+        second->async_wait([&](const Result<ExitStatus>&) { order += "ended "; });
+        // Only while the loop runs does anybody close the pipe, without which the second one does not end.
+        timer.expires_after(10ms);
+        timer.async_wait([&](boost::system::error_code) {
+            order += "looped ";
+            second->close_stdin();
+        });
+    });
+    // In the same round of the loop: the end of the output, which makes the signal ready, and then the exit.
+    asio::async_read(*first->out(), asio::buffer(&out, 1),
+                     [&](boost::system::error_code, std::size_t) { EXPECT_EQ(::write(to_signal.get(), "x", 1), 1); });
+    first->async_wait([&](const Result<ExitStatus>&) { order += "first "; });
+    first->close_stdin();
+    siginfo_t info{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(first->pid()), &info, WEXITED | WNOWAIT), 0);
+    loop.run();
+    EXPECT_EQ(order, "first signalled looped ended ");
 }
 
 TEST_F(ProcessTest, waiting_after_the_end_gives_the_status_again) {
