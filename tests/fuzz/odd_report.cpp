@@ -32,6 +32,7 @@ const std::vector<ReportInput>& sane_reports() {
         std::vector<SampleOptions> options(6);
         options[1].swept = true;
         options[2].crashing_arm = "deferred-free";
+        options[2].profile_iterations = 2;
         options[3].crashing_arm = "per-ns-work";
         options[3].stopped = true;
         options[3].interrupted_block = false;
@@ -39,6 +40,7 @@ const std::vector<ReportInput>& sane_reports() {
         options[4].emulated = false;
         options[4].same_code = true;
         options[4].blocks = 16;
+        options[4].profile_iterations = 1;
         options[5].failing_build = "per-ns-work";
         std::vector<ReportInput> made;
         made.reserve(options.size());
@@ -66,6 +68,7 @@ void keep_blocks(ReportInput& rows, std::int64_t last) {
     drop(rows.tree.boots, [&](const auto& boot) { return !kept.contains(boot.block_id); });
     drop(rows.boots, [&](const auto& boot) { return boot.block > last; });
     drop(rows.samples, [&](const auto& sample) { return sample.block > last; });
+    drop(rows.profile, [&](const auto& row) { return row.block > last; });
     drop(rows.console, [&](const auto& event) { return event.block > last; });
 }
 
@@ -110,6 +113,20 @@ void change_values(ReportInput& rows, SplitMix& random) {
         for (auto& sample : rows.samples) sample.running_ns = static_cast<std::int64_t>(random.below(2));
 }
 
+/// Shares are from 0 to 1 in the store, whatever else.
+void change_profile(ReportInput& rows, SplitMix& random) {
+    const double special[] = {0, 1, 5e-324, 1e-3, random.uniform()};
+    const std::uint64_t kind = random.below(4);
+    for (auto& row : rows.profile) {
+        if (kind == 0 || one_in(random, 10)) row.share = special[random.below(std::size(special))];
+        if (kind == 1) row.share = 1;
+        if (one_in(random, 40)) row.symbol = std::string(200, 's');
+        if (one_in(random, 40)) row.caller = one_in(random, 2) ? std::string(200, 'c') : "";
+        if (one_in(random, 40)) row.arm = "an arm that is none";
+    }
+    drop(rows.profile, [&](const auto&) { return one_in(random, kind == 2 ? 2 : 20); });
+}
+
 void change_metrics(ReportInput& rows, SplitMix& random) {
     static const char* const units[] = {"ns", "1", "bytes", "", "things a second, per CPU and node of the machine"};
     for (auto& metric : rows.tree.metrics) {
@@ -149,6 +166,7 @@ void rename(ReportInput& rows, const std::string& from, const std::string& to) {
     for (auto& boot : rows.tree.boots) change(boot.arm);
     for (auto& boot : rows.boots) change(boot.arm);
     for (auto& sample : rows.samples) change(sample.arm);
+    for (auto& row : rows.profile) change(row.arm);
     for (auto& event : rows.console) change(event.arm);
 }
 
@@ -179,6 +197,7 @@ ReportInput odd_report(std::uint64_t seed) {
     if (one_in(random, 3)) keep_blocks(rows, static_cast<std::int64_t>(random.below(4)));
     if (one_in(random, 2)) lose_cells(rows, random);
     if (!one_in(random, 4)) change_values(rows, random);
+    if (one_in(random, 2)) change_profile(rows, random);
     if (one_in(random, 2)) change_metrics(rows, random);
     if (one_in(random, 2)) change_design(rows, random);
     if (one_in(random, 2)) change_texts(rows, random);

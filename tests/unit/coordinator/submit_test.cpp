@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "daemon/spec/experiment_json.h"
+
 #include "tests/unit/coordinator/two_arms.h"
 
 namespace kab {
@@ -34,6 +36,24 @@ TEST(PlanHash, CoversWhatDecidesAndNotWhereFilesLie) {
                                     hash(base, 7, "k2", "agent 2"),
                                     hash(base, 7, "k2", "agent", "7.2.2")};
     EXPECT_EQ(all.size(), 9U);
+}
+
+TEST(NewEvaluation, DeclaresWhatAProfiledIterationMeasures) {
+    auto experiment = two_arms();
+    auto& workload = experiment.workloads.at(0);
+    workload.profile.emplace();
+    workload.profile->groups = {{"spin", {"_raw_spin_lock"}, {}}, {"ipc", {"*lock"}, {"ipc_*"}}};
+    const auto row = new_evaluation("uid", {}, make_plan(experiment, 7), to_json(experiment));
+    std::vector<std::string> found;
+    for (const auto& metric : row.metrics) {
+        if (!metric.name.starts_with("share:") && metric.name != "profile-samples") continue;
+        found.push_back(metric.name);
+        EXPECT_EQ(metric.workload, workload.workload);
+        EXPECT_EQ(metric.unit, "1");
+        EXPECT_EQ(metric.better, metric.name == "profile-samples" ? "neither" : "lower");
+        EXPECT_EQ(metric.scale, metric.name == "profile-samples" ? "log" : "linear");
+    }
+    EXPECT_EQ(found, (std::vector<std::string>{"share:spin", "share:ipc", "profile-samples"}));
 }
 
 }  // namespace

@@ -162,6 +162,27 @@ TEST(BootRuns, WarmUpsThenTimedThenCountedOfEachPoint) {
     EXPECT_EQ((phases[{"ipcns-exit", 0}]), "wtttt");
 }
 
+TEST(BootRuns, ProfiledIterationsComeLast) {
+    auto e = experiment(2);
+    e.workloads[0].profile.emplace();
+    e.workloads[0].profile->frequency_hz = 499;
+    e.workloads[0].profile->iterations = 2;
+    e.workloads[0].profile->groups = {{"spin", {"_raw_spin_lock"}, {"ipc_lock"}}};
+    std::string phases;
+    for (const auto& run : boot_runs(make_plan(e, 5), 1).runs) {
+        const bool profiled = run.profile.frequency_hz > 0;
+        EXPECT_TRUE(run.workload == "proc-read" || !profiled);
+        if (run.workload != "proc-read" || run.point != 3) continue;
+        phases += profiled ? 'p' : run.warmup ? 'w' : run.counters.empty() ? 't' : 'c';
+        if (!profiled) continue;
+        EXPECT_TRUE(run.counters.empty()) << "one kind of disturbance at a time";
+        EXPECT_EQ(run.profile.frequency_hz, 499);
+        ASSERT_EQ(run.profile.groups.size(), 1U);
+        EXPECT_EQ(run.profile.groups[0].callers, std::vector<std::string>{"ipc_lock"});
+    }
+    EXPECT_EQ(phases, "wwtttcpp");
+}
+
 TEST(BootRuns, CarryParametersPointAndIteration) {
     const auto runs = boot_runs(make_plan(experiment(2), 5), 3).runs;
     for (const auto& run : runs) {
@@ -210,6 +231,8 @@ TEST(CanonicalText, CoversAllThatDecides) {
     EXPECT_TRUE(changed([](Experiment& e) { e.arms[1].name = "other"; }));
     EXPECT_TRUE(changed([](Experiment& e) { e.workloads[0].iterations = 9; }));
     EXPECT_TRUE(changed([](Experiment& e) { e.workloads[0].warmup = 9; }));
+    EXPECT_TRUE(changed([](Experiment& e) { e.workloads[0].profile.emplace(); }));
+    EXPECT_TRUE(changed([](Experiment& e) { e.workloads[0].quantile = 0.99; }));
     EXPECT_TRUE(changed([](Experiment& e) { e.workloads[0].sweep["tasks"].push_back(32); }));
     EXPECT_TRUE(changed([](Experiment& e) { e.workloads[0].with["bytes"] = 1; }));
     EXPECT_TRUE(changed([](Experiment& e) { e.workloads[0].counters = {}; }));
