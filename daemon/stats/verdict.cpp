@@ -1,5 +1,6 @@
 #include "daemon/stats/verdict.h"
 
+#include <fmt/compile.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -49,7 +50,8 @@ bool inside_margin(const Measured& m) {
 }
 
 bool beyond_margin(const Measured& m) {
-    return m.margin > 0 && differs(m) && (m.difference.low > m.margin || m.difference.high < -m.margin);
+    return (m.margin > 0 || m.exact_mode) && differs(m) &&
+           (m.difference.low > m.margin || m.difference.high < -m.margin);
 }
 
 namespace {
@@ -77,8 +79,8 @@ std::string margin_text(const Measured& m) {
 }
 
 std::string difference_text(const Measured& m) {
+    if (!(m.row.margin > 0)) return to_string(m.row.verdict);
     if (!m.row.material) {
-        if (!(m.row.margin > 0)) return to_string(m.row.verdict);
         return fmt::format("{}, though perhaps by less than the margin of {}", to_string(m.row.verdict),
                            margin_text(m));
     }
@@ -103,7 +105,7 @@ std::string conclusion(const Measured& m) {
             if (m.test.exact && m.test.mean == 0) return "equivalent, exactly the same";
             if (m.exact_mode && m.test.exact)
                 return fmt::format("equivalent within {}, though not the same", margin_text(m));
-            return fmt::format("equivalent within {}{}", margin_text(m),
+            return fmt::format(FMT_COMPILE("equivalent within {}{}"), margin_text(m),
                                differs(m) ? ", though the small difference is statistically significant" : "");
         case Verdict::improved:
         case Verdict::regressed: return m.row.failing ? "regressed, " + m.row.reason : difference_text(m);
@@ -123,16 +125,16 @@ std::string subject(const Measured& m, const std::vector<ArmInfo>& arms) {
     const auto name = [&](int arm) { return arms[static_cast<std::size_t>(arm)].name; };
     std::string metric = m.row.workload.empty() ? m.row.metric : m.row.workload + "/" + m.row.metric;
     if (!m.point.empty()) metric += " (" + m.point + ")";
-    return fmt::format("{} against {}, {}", name(m.row.arm), name(m.row.against), metric);
+    return fmt::format(FMT_COMPILE("{} against {}, {}"), name(m.row.arm), name(m.row.against), metric);
 }
 
 /// "+3.1% (95% interval +1.0% to +5.2%, 10 blocks, p = 0.001)"
 std::string figures(const Measured& m, const Estimate& e, std::optional<double> p, const char* p_name) {
     const std::string value = change(e.value, m.scale, m.unit), n = counted(m.row.n, m.noun);
-    const std::string p_part = p ? fmt::format(", {}{}", p_name, p_text(*p)) : "";
+    const std::string p_part = p ? fmt::format(FMT_COMPILE(", {}{}"), p_name, p_text(*p)) : "";
     if (m.test.exact)
         return fmt::format("exactly {} in each of {}{}", value, n, p ? " (" + p_part.substr(2) + ")" : "");
-    return fmt::format("{} ({:.4g}% interval {} to {}, {}{})", value, 100 * e.level, change(e.low, m.scale, m.unit),
+    return fmt::format(FMT_COMPILE("{} ({:.4g}% interval {} to {}, {}{})"), value, 100 * e.level, change(e.low, m.scale, m.unit),
                        change(e.high, m.scale, m.unit), n, p_part);
 }
 

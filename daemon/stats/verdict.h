@@ -13,7 +13,7 @@ namespace kab::stats {
 bool differs(const Measured& m);
 /// Does the equivalence interval lie inside the margin?
 bool inside_margin(const Measured& m);
-/// Does the interval lie wholly beyond the margin? Never where there is none.
+/// Does the interval lie wholly beyond the margin? Never where there is none, but in exact mode, where 0 is a margin.
 bool beyond_margin(const Measured& m);
 
 /// Equivalent, improved, regressed, or `open` where neither is shown. `significant`: a further condition

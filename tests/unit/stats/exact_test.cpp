@@ -39,6 +39,7 @@ TEST(Exact, ADifferenceThatDoesNotVaryHasNeitherTNorP) {
     EXPECT_FALSE(c.p_equivalence);
     EXPECT_EQ(c.t, 0);
     EXPECT_EQ(c.verdict, Verdict::regressed);
+    EXPECT_TRUE(c.material) << "where the margin is 0, whatever is there counts";
     EXPECT_TRUE(output.decided) << output.sentence;
     EXPECT_TRUE(contains(c.sentence, "exactly +0.0001% in each of 3 blocks: regressed")) << c.sentence;
 }
