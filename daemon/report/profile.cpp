@@ -26,25 +26,22 @@ std::int64_t last_block(const ReportInput& report) {
     return report.input.design.looks[static_cast<std::size_t>(report.look)];
 }
 
-int arm_of(const ReportInput& report, const std::string& name) {
-    for (std::size_t i = 0; i < report.input.arms.size(); ++i)
-        if (report.input.arms[i].name == name) return static_cast<int>(i);
-    return -1;
-}
-
-Samples samples_of(const ReportInput& report, const std::string& workload, const std::string& point) {
-    Samples samples;
+/// By workload and point.
+std::map<std::pair<std::string, std::string>, Samples> all_samples(const ReportInput& report) {
+    std::map<std::string, int> arms;
+    for (std::size_t i = 0; i < report.input.arms.size(); ++i) arms[report.input.arms[i].name] = static_cast<int>(i);
+    std::map<std::pair<std::string, std::string>, Samples> all;
     const auto last = last_block(report);
     for (const auto& row : report.profile) {
-        if (row.workload != workload || row.point != point || row.block > last) continue;
-        const int arm = arm_of(report, row.arm);
-        if (arm < 0) continue;
-        const Boot boot{arm, row.block};
+        const auto arm = arms.find(row.arm);
+        if (arm == arms.end() || row.block > last) continue;
+        auto& samples = all[{row.workload, row.point}];
+        const Boot boot{arm->second, row.block};
         samples.boots.insert(boot);
         samples.symbols[row.symbol][boot] += row.share;
         if (!row.caller.empty()) samples.callers[row.symbol][row.caller][boot] += row.share;
     }
-    return samples;
+    return all;
 }
 
 double at(const Shares& shares, const Boot& boot) {
@@ -75,8 +72,8 @@ std::optional<ShareDifference> difference(const ReportInput& report, const Sampl
 
 class Composer {
   public:
-    Composer(const ReportInput& report, const std::string& workload, const std::string& point)
-        : report_(report), samples_(samples_of(report, workload, point)) {
+    Composer(const ReportInput& report, const Samples& samples, const std::string& workload, const std::string& point)
+        : report_(report), samples_(samples) {
         result_.workload = workload;
         result_.point = point;
         result_.boots.assign(report.input.arms.size(), 0);
@@ -145,7 +142,7 @@ class Composer {
     }
 
     const ReportInput& report_;
-    Samples samples_;
+    const Samples& samples_;
     PointProfile result_;
 };
 
@@ -153,9 +150,11 @@ class Composer {
 
 std::vector<PointProfile> profiles(const ReportInput& report) {
     std::vector<PointProfile> found;
-    if (report.profile.empty()) return found;
+    const auto all = all_samples(report);
     for (const auto& point : report.tree.points) {
-        auto profile = Composer(report, point.workload, point.label).compose();
+        const auto samples = all.find({point.workload, point.label});
+        if (samples == all.end()) continue;
+        auto profile = Composer(report, samples->second, point.workload, point.label).compose();
         if (!profile.lines.empty()) found.push_back(std::move(profile));
     }
     return found;

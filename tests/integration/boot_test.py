@@ -41,6 +41,22 @@ def debian_kernel(folder):
     return next(root.glob("boot/vmlinuz-*")), root
 
 
+def profiled(host, kernel, groups, **options):
+    """The samples of a profiled run by metric, and its profile; a timed run before it tells how long it takes."""
+    order = {"workload": "proc-read", "point": 0, "with": {"tasks": 2, "loops": 3000}, "iteration": 0}
+    profile = {"frequency_hz": 997, "groups": groups}
+    plan = {"runs": [{"seq": 1, **order}, {"seq": 2, **order, "profile": profile}], "drain_limit_ns": 60 * 10**9}
+    finished, messages = host.boot(kernel, plan=plan, cpus=2, **options)
+    assert finished["outcome"] == "ok", finished
+    timed, run = [m for m in messages if m["type"] == "run-finished"]
+    assert "profile" not in timed, timed
+    return {s["metric"]: s for s in run["samples"]}, run.get("profile", [])
+
+
+def callers_of(symbol, profile):
+    return {s.get("caller", "") for s in profile if s["symbol"] == symbol}
+
+
 class LeanKernel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -77,17 +93,6 @@ class LeanKernel(unittest.TestCase):
             self.assertEqual(set(samples), {"task-clock", "counted-elapsed", "machine-busy", "drain-busy"})
             self.assertGreater(samples["drain-busy"], 0)
 
-    def profiled(self, host, groups, **options):
-        """The samples of a profiled run by metric, and its profile; a timed run before it tells how long it takes."""
-        order = {"workload": "proc-read", "point": 0, "with": {"tasks": 2, "loops": 3000}, "iteration": 0}
-        profile = {"frequency_hz": 997, "groups": groups}
-        plan = {"runs": [{"seq": 1, **order}, {"seq": 2, **order, "profile": profile}], "drain_limit_ns": 60 * 10**9}
-        finished, messages = host.boot(self.kernel, plan=plan, cpus=2, memory_bytes=256 * MEBIBYTE, **options)
-        self.assertEqual(finished["outcome"], "ok", finished)
-        timed, run = [m for m in messages if m["type"] == "run-finished"]
-        self.assertNotIn("profile", timed)
-        return {s["metric"]: s for s in run["samples"]}, run.get("profile", [])
-
     def test_a_profile_says_where_the_kernel_was(self):
         groups = [
             {"name": "open", "symbols": ["*open*", "path_*", "link_path_walk", "lookup_*"]},
@@ -97,7 +102,7 @@ class LeanKernel(unittest.TestCase):
             {"name": "no-such", "symbols": ["spin_lok"]},
         ]
         with Host() as host:
-            samples, profile = self.profiled(host, groups)
+            samples, profile = profiled(host, self.kernel, groups, memory_bytes=256 * MEBIBYTE)
             self.assertEqual(set(samples), {"share:open", "share:copies", "share:copies-by-nobody", "share:no-such",
                                             "profile-samples"}, "none of the workload's own")
             total = samples["profile-samples"]["value"]
@@ -112,14 +117,14 @@ class LeanKernel(unittest.TestCase):
             unknown = sum(s["samples"] for s in profile if s["symbol"] == "[unknown]")
             self.assertLess(unknown / total, 0.01)
             # show_cpuinfo has its text made by seq_printf, which is not in the group.
-            callers = {s.get("caller", "") for s in profile if s["symbol"] == "vsnprintf"}
+            callers = callers_of("vsnprintf", profile)
             self.assertIn("seq_printf", callers)
             self.assertNotIn("", callers)
 
     def test_a_kernel_that_hides_its_symbols_has_no_profile(self):
         with Host() as host:
-            samples, profile = self.profiled(host, [{"name": "open", "symbols": ["*open*"]}],
-                                             command_line="sysctl.kernel.kptr_restrict=2")
+            samples, profile = profiled(host, self.kernel, [{"name": "open", "symbols": ["*open*"]}],
+                                        memory_bytes=256 * MEBIBYTE, command_line="sysctl.kernel.kptr_restrict=2")
             self.assertEqual(profile, [])
             for metric in ("share:open", "profile-samples"):
                 self.assertNotIn("value", samples[metric])
@@ -185,6 +190,13 @@ class DebianKernel(unittest.TestCase):
         said = self.boot()
         self.assertEqual((said["machine"], said["channel"]), ("q35", "ttyS1"))
         self.assertTrue(said["agent"]["high_resolution_timers"])
+
+    def test_tells_callers_by_its_unwinding_tables(self):
+        with Host() as host:
+            samples, profile = profiled(host, self.kernel, [{"name": "text", "symbols": ["vsnprintf"], "callers": ["seq_*"]}],
+                                        memory_bytes=512 * MEBIBYTE, boot_limit_ns=180 * 10**9)
+            self.assertGreater(samples["share:text"]["value"], 0)
+            self.assertIn("seq_printf", callers_of("vsnprintf", profile))
 
 
 if __name__ == "__main__":
