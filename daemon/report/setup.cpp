@@ -194,7 +194,12 @@ class Fields {
     }
 
     void read_environments() {
-        for (const auto& boot : report_.boots) {
+        read_environments(report_.boots);
+        read_environments(report_.check_boots);
+    }
+
+    void read_environments(const std::vector<store::BootReport>& boots) {
+        for (const auto& boot : boots) {
             const auto json = parse_json(boot.environment.empty() ? "{}" : boot.environment);
             if (!json || !json->is_object() || json->empty()) continue;
             auto& of_arm = seen_[boot.arm];

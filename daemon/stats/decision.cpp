@@ -125,11 +125,11 @@ void Decision::judge_row(Measured& m, bool over) {
     if (row.verdict == Verdict::inconclusive && !ended(m)) row.more_blocks = blocks_still_needed(m);
 }
 
-/// Is there a verdict that the control would have to vouch for?
+/// Is there a verdict that the control would have to vouch for? A failed check is no figure.
 bool Decision::claims(bool secondaries) const {
     return std::any_of(rows_.begin(), rows_.end(), [&](const Measured& m) {
         return (m.row.primary || secondaries) && m.row.question() && !is_open(m.row.verdict) &&
-               m.row.verdict != Verdict::none;
+               m.row.verdict != Verdict::none && !(m.row.failing && arm_of(input_, m.row.arm).failed_checks);
     });
 }
 

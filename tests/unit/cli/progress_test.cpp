@@ -58,6 +58,22 @@ TEST(Describe, SaysPhaseStepAndTimeLeft) {
     EXPECT_EQ(describe(waiting), "block 1/6, boot 1/18: base waiting for another build or measurement on this machine");
 }
 
+TEST(Describe, ChecksAreNoBlockButHaveBoots) {
+    auto checking = booting(0, 1);
+    checking.phase = "check";
+    checking.boots = 4;
+    EXPECT_EQ(describe(checking), "checking, boot 2/4: base run 3/4");
+    EXPECT_DOUBLE_EQ(share_done(checking).value(), 0.25);
+    const auto block = [](const char* name, const char* to) {
+        return describe(api::Transition{1, 2, "U", "block", name, "running", to, to[0] == 'e' ? "too long" : ""});
+    };
+    EXPECT_EQ(block("0", "complete"), "checks done");
+    EXPECT_EQ(block("0.2", "excluded"), "checks excluded: too long");
+    EXPECT_EQ(block("10", "complete"), "block 10 done");
+    EXPECT_EQ(describe(api::Failure{"B", 0, "base'debug", "hang", "no hello", ""}),
+              "check of base'debug: hang: no hello");
+}
+
 TEST(Describe, BarShowsBootsOrTheStepOfTheBuild) {
     EXPECT_EQ(bar(0, 4), "[....]");
     EXPECT_EQ(bar(0.5, 4), "[##..]");

@@ -183,6 +183,43 @@ TEST(FailingArms, AreNoRegressionWhereTheBaselineFailsAsOften) {
     EXPECT_NE(primary_of(output, 1).verdict, Verdict::regressed);
 }
 
+void fails_its_checks(Input& input, int arm) {
+    auto& info = input.arms[static_cast<std::size_t>(arm)];
+    info.stopped = info.failed_checks = true;
+    info.stopped_why = "failed its checks";
+    info.boots = 0;
+}
+
+TEST(FailedChecks, AreARegressionWithoutAnyBootThatWasTimed) {
+    auto input = three_arms(0, 0, -.2);
+    forget(input, 1);
+    fails_its_checks(input, 1);
+    const auto output = analyse(input);
+    EXPECT_EQ(primary_of(output, 1).verdict, Verdict::regressed);
+    EXPECT_EQ(primary_of(output, 1).reason, "change failed its checks");
+    EXPECT_TRUE(contains(primary_of(output, 1).sentence, "regressed, change failed its checks"));
+    EXPECT_EQ(primary_of(output, 2).verdict, Verdict::improved) << "the other is judged for itself";
+}
+
+TEST(FailedChecks, NeedNoControlToVouchForThem) {
+    Input input = two_arms(true);
+    input.look = -1;
+    for (auto& arm : input.arms) arm.boots = 0;
+    fails_its_checks(input, 1);
+    const auto output = analyse(input);  // nothing was measured, the control neither
+    EXPECT_TRUE(output.decided);
+    EXPECT_EQ(output.verdict, Verdict::regressed) << output.sentence;
+}
+
+TEST(FailedChecks, AreNoRegressionWhereTheBaselineFailedThemToo) {
+    Input input = two_arms(true);
+    input.look = -1;
+    for (auto& arm : input.arms) arm.boots = 0;
+    fails_its_checks(input, 0);
+    fails_its_checks(input, 1);
+    EXPECT_NE(analyse(input).verdict, Verdict::regressed);
+}
+
 TEST(FailingArms, EndAnEvaluationWithoutALook) {
     Input input = two_arms(true);
     input.look = -1;

@@ -1,0 +1,90 @@
+"""A kernel that is fast because it is wrong does not pass: real kernels, one of which never frees an IPC namespace."""
+
+import json
+import os
+import unittest
+from pathlib import Path
+
+from kab_env import Kab
+
+LEAK = Path(__file__).resolve().parents[1] / "patches/linux-6.1/0001-ipc-do-not-free-a-namespace.patch"
+
+
+SLEEP = LEAK.with_name("0002-ipc-allocate-under-mq_lock.patch")
+
+
+def spec(arms, debug="debug: false"):
+    return f"""experiment: leak
+question: Is it faster not to free an IPC namespace?
+kernel:
+  source: {{tarball: /usr/src/linux-source-6.1.tar.xz}}
+  config: [vm.config]
+arms:
+{arms}
+workloads:
+  - {{workload: ipcns-exit, with: {{children: 20}}, iterations: 2, warmup: 0}}
+checks: [ipcns-check]
+{debug}
+decide: {{looks: [2], control: true}}
+"""
+
+
+class Checks(unittest.TestCase):
+    def setUp(self):
+        self.kab = Kab()
+        self.addCleanup(self.kab.close)
+
+    def test_an_arm_that_leaks_is_stopped_before_it_is_timed_and_said_first(self):
+        file = self.kab.write("leak.yaml", spec(f"  right: {{}}\n  leaking: {{patches: [{LEAK}]}}"))
+        done = self.kab.run("run", file)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # worse than its baseline
+
+        with self.subTest("the report says it before anything else"):
+            text = " ".join(done.stdout.split())
+            self.assertIn("Is it faster not to free an IPC namespace? WRONG: leaking failed its checks (ipcns-check) as "
+                          "it is: workload-error: ipcns-check: ", text)
+            self.assertIn("leaves memory behind", text)
+            self.assertIn("ipcns-check: FAILED on leaking; passed on right", text)
+            self.assertEqual([line for line in done.stdout.splitlines() if len(line) > 78], [])
+        with self.subTest("nothing of it was timed"):
+            self.assertEqual(self.kab.query("select arm, block, outcome from v_boot order by arm, block"),
+                             [["leaking", 0, "workload-error"], ["right", 0, "ok"]])
+            self.assertEqual(self.kab.query("select count(*) from v_sample")[0][0], 0)
+        with self.subTest("status, show and JSON"):
+            self.assertEqual(self.kab.query("select name, status from arm order by position"),
+                             [["right", "ready"], ["leaking", "stopped"], ["A'", "ready"]])
+            report = json.loads(self.kab.run("report", "last", "--format", "json").stdout)
+            self.assertEqual(report["verdict"], "regressed")
+            self.assertEqual([(r["arm"], r["outcome"]) for r in report["checks"]["results"]],
+                             [("right", "ok"), ("leaking", "workload-error")])
+            console = self.kab.state / "artifacts" / report["checks"]["results"][1]["console"]
+            self.assertGreater(os.path.getsize(console), 0)
+            self.assertIn("checks, leaking: workload-error", " ".join(self.kab.run("show", "last").stdout.split()))
+
+    def test_what_only_a_debug_kernel_notices_stops_its_arm(self):
+        """Builds a kernel with debugging from scratch where none is in the cache: some minutes."""
+        file = self.kab.write("sleep.yaml", spec(f"  right: {{}}\n  sleeping: {{patches: [{SLEEP}]}}", debug=""))
+        done = self.kab.run("run", file)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        text = " ".join(done.stdout.split())
+        self.assertIn("WRONG: sleeping failed its checks (ipcns-check) on its debug variant: ", text)
+        self.assertIn("sleeping function called from invalid context", text)
+        self.assertIn("FAILED on sleeping'debug; passed on right, sleeping, right'debug", text)
+        self.assertEqual(self.kab.query("select count(*) from v_sample")[0][0], 0)
+        built = dict(self.kab.query(
+            "select arm.name, kernel.objects from arm join kernel on kernel.id = arm.kernel_id where kernel.objects > 0"))
+        if "sleeping'debug" in built:  # made now: an increment on the variant that was made before it
+            self.assertLess(built["sleeping'debug"], 50)
+
+    def test_a_baseline_that_leaks_leaves_nothing_to_compare(self):
+        file = self.kab.write("leak.yaml", spec(f"  leaking: {{patches: [{LEAK}]}}\n  right: {{}}"))
+        done = self.kab.run("run", file)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn("WRONG: leaking failed its checks", " ".join(done.stdout.split())[:300])
+        self.assertIn("leaking failed its checks", done.stderr)
+        self.assertEqual(self.kab.query("select status from evaluation")[0][0], "failed")
+        self.assertEqual(self.kab.query("select count(*) from block where number > 0")[0][0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
