@@ -33,6 +33,8 @@ Status Coordinator::start() {
     for (const auto& row : *rows) {
         const auto taken = take_up(row);
         if (taken) continue;
+        // A disk that cannot be read says nothing of the evaluation.
+        if (const auto fault = taken.error().fault; fault == Fault::io || fault == Fault::timeout) return taken;
         all_taken = false;
         // One that this version cannot go on with must not keep all others from being run.
         spdlog::error("evaluation {} cannot be taken up: {}", row.uid, taken.error().text());
@@ -100,6 +102,10 @@ void Coordinator::stop() {
     lock_.reset();
     parts_.builder->stop();
     pool_->join();
+}
+
+void Coordinator::clock_moved() {
+    handle(core::Tick{});
 }
 
 Result<std::string> Coordinator::submit(const Submission& submission) {

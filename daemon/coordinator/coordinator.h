@@ -59,6 +59,8 @@ class Coordinator final : public Service, public HostListener {
     Status start();
     /// Ends boots, builds and the host. Nothing is called back afterwards.
     void stop();
+    /// Does what is due now. A clock that is not that of the executor's timers, a simulated one, calls it as it moves.
+    void clock_moved();
 
     Result<std::string> submit(const Submission& submission) override;
     Status cancel(const std::string& uid) override;

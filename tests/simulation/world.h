@@ -51,7 +51,7 @@ class World {
   public:
     /// `disk`: the faulty one that the database lies on, if it does; then a daemon that gives up is no failure.
     explicit World(Script& script, test::FaultyDisk* disk = nullptr)
-        : script_(script), disk_(disk), directory_(*TempDir::make("kab-sim-")) {
+        : script_(script), disk_(disk), directory_(in_memory()) {
         paths_.state = directory_.path() / "state";
         paths_.cache = directory_.path() / "cache";
         EXPECT_TRUE(make_directories(paths_.state));
@@ -109,10 +109,11 @@ class World {
         for (int i = 0; i < events; ++i) {
             clock_.advance(std::chrono::milliseconds(1));
             if (fatal_ || coordinator_->idle()) return false;
-            if (io_->run_one_for(std::chrono::milliseconds(50)) > 0) {
+            if (io_->run_one_for(std::chrono::milliseconds(10)) > 0) {
                 waited_ = 0;
-            } else if (++waited_ < 400) {
+            } else if (++waited_ < 2000) {
                 clock_.advance(std::chrono::seconds(1));  // what is left to come needs time: a pause, a deadline
+                coordinator_->clock_moved();
             } else {
                 ADD_FAILURE() << "nothing happens any more";
                 return false;
@@ -133,6 +134,12 @@ class World {
     std::int64_t large_wal = 64 << 20;
 
   private:
+    /// Where a sync costs nothing, if there is such a place.
+    static TempDir in_memory() {
+        auto made = TempDir::make("kab-sim-", "/dev/shm");
+        return made ? std::move(*made) : *TempDir::make("kab-sim-");
+    }
+
     void give_up(const Error& error) {
         EXPECT_NE(disk_, nullptr) << error.text();
         fatal_ = error;
@@ -143,7 +150,8 @@ class World {
         auto reader = store::Store::open(paths_.database(), store::Store::Mode::read_only);
         EXPECT_TRUE(reader);
         auto table = (*reader)->query(
-            "select block.number, arm.name, block.repetition from attempt join boot on boot.id = attempt.boot_id join block on block.id "
+            "select block.number, arm.name, block.repetition from attempt join boot on boot.id = attempt.boot_id join "
+            "block on block.id "
             "= boot.block_id join arm on arm.id = boot.arm_id where attempt.uid = '" +
             attempt + "'");
         EXPECT_TRUE(table) << table.error().text();
