@@ -46,8 +46,9 @@ std::string arms_text(const Plan& plan) {
         const auto& spec = plan.experiment.arms[static_cast<std::size_t>(arm.kernel_of)];
         if (arm.role == Role::debug) continue;
         if (arm.role != Role::measured) {
-            text += fmt::format("  {}  (control: {} {}, to see what chance does)\n", arm.name, spec.name,
-                                arm.control() ? "once more" : "with its code moved");
+            text += fmt::format("  {}  (control: {} {})\n", arm.name, spec.name,
+                                arm.control() ? "once more, to see what chance does"
+                                              : "with its code moved, to see what placement of code does");
             continue;
         }
         text += fmt::format("  {}  ({})\n", arm.name, arm.against.empty() ? "baseline" : "against " + arm.against);
@@ -117,6 +118,14 @@ std::string memory_text(std::int64_t bytes) {
     return bytes % mebibyte == 0 ? fmt::format("{} MiB", bytes / mebibyte) : format_bytes(bytes);
 }
 
+/// ", exact (timer and layout vary)"; empty without exact mode.
+std::string exact_text(const HostSpec& host) {
+    if (!host.exact) return "";
+    if (!host.vary_timer && !host.vary_layout) return ", exact (nothing varies)";
+    if (host.vary_timer && host.vary_layout) return ", exact (timer and layout vary)";
+    return host.vary_timer ? ", exact (timer varies)" : ", exact (layout varies)";
+}
+
 /// A share for what is compared by ratio, else a number in the metric's unit.
 std::string margin_text(const Decide& decide) {
     const auto slash = decide.primary.find('/');
@@ -136,13 +145,13 @@ std::string plan_text(const Plan& plan) {
     auto head = fmt::format("experiment  {}\n", experiment.name);
     if (!experiment.question.empty()) head += fmt::format("question    {}\n", experiment.question);
     const std::string rest = fmt::format(
-        "host        {}, {}, {}\n"
+        "host        {}, {}, {}{}\n"
         "decide      {}, margin {}, alpha {:g}\n"
         "looks       after blocks {}\n"
         "limits      boot {}, run {}, block {}, build {}, evaluation {}\n",
         experiment.host.kind, plural(experiment.host.cpus, "CPU"), memory_text(experiment.host.memory_bytes),
-        decide.primary, margin_text(decide), decide.alpha, looks, limit_text(limits.boot), limit_text(limits.run),
-        limit_text(limits.block), limit_text(limits.build), limit_text(limits.evaluation));
+        exact_text(experiment.host), decide.primary, margin_text(decide), decide.alpha, looks, limit_text(limits.boot),
+        limit_text(limits.run), limit_text(limits.block), limit_text(limits.build), limit_text(limits.evaluation));
     return head + arms_text(plan) + checks_text(plan) + workloads_text(experiment) + rest;
 }
 

@@ -255,7 +255,8 @@ std::string machine(const ReportInput& report) {
     std::string text = of_boots(report, &store::BootReport::machine);
     if (report.experiment.contains("host")) {
         const auto& host = report.experiment.at("host");
-        text += fmt::format("{}{} CPUs, {}", text.empty() ? "" : ", ", host.value("cpus", 0),
+        const int cpus = host.value("cpus", 0);
+        text += fmt::format("{}{} CPU{}, {}", text.empty() ? "" : ", ", cpus, cpus == 1 ? "" : "s",
                             format_bytes(host.value("memory_bytes", std::int64_t{0})));
     }
     const std::string accel = of_boots(report, &store::BootReport::accel);

@@ -13,7 +13,7 @@ namespace kab::results {
 namespace {
 
 const std::vector<std::string> known_columns{"arm",  "block",  "iteration", "metric", "value",  "workload", "point",
-                                             "unit", "better", "scale",     "warmup", "reason", "control"};
+                                             "unit", "better", "scale",     "warmup", "reason", "control",  "role"};
 
 class Rows {
   public:
@@ -84,6 +84,10 @@ class Rows {
         }
         if (const auto control = text(row, "control"); !control.empty() && control != "0") {
             collector_.skip("values of the control arm");
+            return {};
+        }
+        if (text(row, "role") == "relinked") {
+            collector_.skip("values of the relinked arm");
             return {};
         }
         if (columns_.contains("arm") && text(row, "arm").empty())

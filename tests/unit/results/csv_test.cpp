@@ -48,12 +48,13 @@ TEST(Csv, tells_what_it_does_not_use) {
 
 TEST(Csv, reads_what_kab_report_writes) {
     const auto results = good(
-        "arm,control,block,workload,point,iteration,warmup,metric,unit,better,scale,value,reason\n"
-        "a,0,1,w,tasks=2,0,1,t,ns,lower,log,900,\n"
-        "a,0,1,w,tasks=2,0,0,t,ns,lower,log,100,\n"
-        "a,0,1,w,tasks=2,0,0,cycles,1,lower,log,,not supported here\n"
-        "A',1,1,w,tasks=2,0,0,t,ns,lower,log,100,\n"
-        "b,0,1,w,tasks=2,0,0,rate,1/s,higher,linear,0,\n");
+        "arm,control,role,block,workload,point,iteration,warmup,metric,unit,better,scale,value,reason\n"
+        "a,0,measured,1,w,tasks=2,0,1,t,ns,lower,log,900,\n"
+        "a,0,measured,1,w,tasks=2,0,0,t,ns,lower,log,100,\n"
+        "a,0,measured,1,w,tasks=2,0,0,cycles,1,lower,log,,not supported here\n"
+        "A',1,control,1,w,tasks=2,0,0,t,ns,lower,log,100,\n"
+        "A'relinked,0,relinked,1,w,tasks=2,0,0,t,ns,lower,log,100,\n"
+        "b,0,measured,1,w,tasks=2,0,0,rate,1/s,higher,linear,0,\n");
     EXPECT_THAT(names_of(results), ElementsAre("w (tasks=2)/t", "w (tasks=2)/rate"));
     EXPECT_THAT(values_of(results.metrics[0]), ElementsAre(100));
     EXPECT_EQ(results.metrics[0].unit, "ns");
@@ -62,7 +63,8 @@ TEST(Csv, reads_what_kab_report_writes) {
     ASSERT_EQ(results.absent.size(), 1U);
     EXPECT_EQ(results.absent[0].metric, "w (tasks=2)/cycles");
     EXPECT_EQ(results.absent[0].reason, "not supported here");
-    EXPECT_THAT(results.notes, ElementsAre("not used: 1 values of the control arm", "not used: 1 values of warm-ups"));
+    EXPECT_THAT(results.notes, ElementsAre("not used: 1 values of the control arm",
+                                           "not used: 1 values of the relinked arm", "not used: 1 values of warm-ups"));
 }
 
 TEST(Csv, names_the_line_and_what_would_be_right) {
