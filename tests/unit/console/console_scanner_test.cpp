@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expectation{"[    2.0] unreferenced object 0xffff8881004a2f00 (size 128):", "sanitizer", "error",
                     "unreferenced object X (size N):"},
         Expectation{"[    9.0] BUG: MAX_LOCKDEP_CHAINS too low!", "lockdep", "error",
-                    "BUG: MAX_LOCKDEP_CHAINS too low!"},
+                    "BUG: MAX_LOCKDEP_CHAINS too low"},
         Expectation{"[   60.0] ipcns-exit invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
                     "oom", "error", "ipcns-exit invoked oom-killer: gfp_mask=X(GFP_KERNEL), order=N, oom_score_adj=N"},
         Expectation{"[   60.0] swapper/0: page allocation failure: order:4, mode:0x40dc0(GFP_KERNEL)", "oom", "warning",
