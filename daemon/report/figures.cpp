@@ -60,6 +60,7 @@ std::string time(double ns) {
 std::string quantity(double value, const std::string& unit) {
     if (unit == "ns") return time(value);
     if (unit == "1" || unit.empty()) return count(value);
+    if (unit == "1/s") return count(value) + "/s";
     return fmt::format("{:.4g} {}", value, unit);
 }
 

@@ -7,7 +7,7 @@
 
 namespace kab::report {
 
-/// "1.177 s", "12.34 ms", "37,516", "5.740 G". Unit "ns" is time, "1" a count, others follow the number.
+/// "1.177 s", "12.34 ms", "37,516", "5.740 G", "37,950/s". Unit "ns" is time, "1" a count, others follow the number.
 std::string quantity(double value, const std::string& unit);
 
 /// "1.177 s ±3.4%": a mean and its relative standard deviation (a share); "±-" where that is unknown.

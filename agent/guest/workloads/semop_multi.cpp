@@ -25,6 +25,7 @@ struct Signals {
     alignas(64) std::atomic<bool> stop{false};
     alignas(64) FutexWord ready{0};
     alignas(64) FutexWord done{0};
+    std::size_t all = 0;  ///< threads
 };
 
 struct alignas(64) Thread {
@@ -38,9 +39,9 @@ struct alignas(64) Thread {
     pthread_t handle{};
 };
 
-void count_up(FutexWord& word) {
-    word.fetch_add(1, std::memory_order_acq_rel);
-    (void)futex_wake_all(word);
+/// Only the last of them wakes: it alone is waited for.
+void count_up(FutexWord& word, std::size_t all) {
+    if (word.fetch_add(1, std::memory_order_acq_rel) + 1 == all) (void)futex_wake_all(word);
 }
 
 /// Takes and gives back; false when that failed.
@@ -78,11 +79,11 @@ void* thread_main(void* argument) {
         thread.failed = "sched_setaffinity";
         thread.error = error;
     }
-    count_up(thread.signals->ready);
+    count_up(thread.signals->ready, thread.signals->all);
     if (thread.failed == nullptr) work(thread);
     // Others may wait for what a failed thread holds: without the set they do not.
     if (thread.failed != nullptr) (void)::semctl(thread.set, 0, IPC_RMID);
-    count_up(thread.signals->done);
+    count_up(thread.signals->done, thread.signals->all);
     return nullptr;
 }
 
@@ -96,6 +97,7 @@ class Threads {
   public:
     Threads(std::size_t count, const SemaphoreSet& set, const std::vector<int>& cpus, std::int64_t rounds)
         : set_(set.id()), threads_(count) {
+        signals_.all = count;
         for (std::size_t i = 0; i < count; ++i) {
             auto& thread = threads_[i];
             thread.signals = &signals_;

@@ -31,6 +31,8 @@ TEST(Figures, CountsAreReadable) {
     EXPECT_EQ(quantity(5739887800, "1"), "5.740 G");
     EXPECT_EQ(quantity(-1234567, "1"), "-1.235 M");
     EXPECT_EQ(quantity(12.5, "MB/s"), "12.5 MB/s");
+    EXPECT_EQ(quantity(37950, "1/s"), "37,950/s");
+    EXPECT_EQ(quantity(5048409, "1/s"), "5.048 M/s");
 }
 
 TEST(Figures, SpreadsAsInThePublishedTable) {
