@@ -69,7 +69,7 @@ std::string workload_text(const Series& series, const history::Record& record, c
     };
     add("with", with);
     add("sweep", sweep);
-    for (const char* key : {"iterations", "warmup"}) add(key, member(workload, key));
+    for (const char* key : {"iterations", "warmup", "score"}) add(key, member(workload, key));
     if (const auto counters = member(workload, "counters"); counters.is_array() && !counters.empty()) {
         add("counters", counters);
         add("counter_iterations", member(workload, "counter_iterations"));

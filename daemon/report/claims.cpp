@@ -3,7 +3,9 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
+#include "common/score.h"
 #include "daemon/report/checks.h"
 #include "daemon/report/compose.h"
 #include "daemon/report/figures.h"
@@ -37,6 +39,7 @@ class Claims {
     std::string metric_name(const stats::Comparison& comparison) const;
     std::string margin_text(const stats::Comparison& comparison) const;
     std::string control_covers(const stats::Comparison& primary) const;
+    std::string scores_text(bool first) const;
     const std::string& arm(int index) const { return report_.input.arms[static_cast<std::size_t>(index)].name; }
 
     const ReportInput& report_;
@@ -304,12 +307,24 @@ void Claims::verdicts() {
                           : "This is a preview: no planned look has been taken yet.");
 }
 
+/// Which workloads are compared by something else than means.
+std::string Claims::scores_text(bool first) const {
+    std::string text;
+    std::set<std::string> told;
+    for (const auto& series : report_.input.series)
+        if (series.quantile && told.insert(series.workload).second)
+            text += fmt::format("{}Of a boot in {} its {} is compared, not its mean.", first && text.empty() ? "" : " ",
+                                series.workload, score_word(series.quantile));
+    return text;
+}
+
 void Claims::closing() {
     std::string text;
     if (geometric_)
         text =
             "Values before and after are means over the paired blocks, geometric ones beside a ratio; the tables below "
             "have arithmetic means.";
+    text += scores_text(text.empty());
     const bool figures = report_.output.blocks > 0 || sentences_.size() > 1;
     if (const auto label = caution(report_); !label.empty() && figures)
         text += (text.empty() ? "" : " ") + ("All of this was " + label + ".");

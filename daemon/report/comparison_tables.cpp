@@ -151,6 +151,7 @@ class Tables {
                 "Benjamini-Hochberg; ",
                 primary ? "the others: " : "", joined(levels_[1]));
         notes.push_back(text + "n in blocks");
+        if (auto note = score_note(report_, rows_.front()->workload); !note.empty()) notes.push_back(std::move(note));
         for (const auto* row : rows_)
             if (row->decided_at && report_.look >= 0 && *row->decided_at < report_.look)
                 notes.push_back(

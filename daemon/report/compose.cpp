@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/score.h"
 #include "daemon/report/figures.h"
 
 namespace kab::report {
@@ -51,6 +52,13 @@ std::string evidence(const ReportInput& report, const stats::Comparison& compari
     if (comparison.exact) return fmt::format("{} in every block without any variation ({}{})", value, blocks, p);
     return fmt::format("{} ({:.4g}% interval {}{}, {})", value, 100 * estimate.level, interval(estimate, series), p,
                        blocks);
+}
+
+std::string score_note(const ReportInput& report, const std::string& workload) {
+    for (const auto& series : report.input.series)
+        if (series.workload == workload && series.quantile)
+            return fmt::format("what is compared of a boot: the {} of its iterations", score_word(series.quantile));
+    return "";
 }
 
 const stats::Summary* find_summary(const ReportInput& report, int arm, int series) {

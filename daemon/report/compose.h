@@ -44,6 +44,9 @@ const stats::Series& series_of(const ReportInput& report, const stats::Compariso
 /// "ratio 0.808 (95% interval 0.781 to 0.836, adjusted p 0.0004, n = 6 blocks)"
 std::string evidence(const ReportInput& report, const stats::Comparison& comparison);
 
+/// "score of a boot: the p99 of its iterations, ..." where a workload declares no mean; else empty.
+std::string score_note(const ReportInput& report, const std::string& workload);
+
 const stats::Summary* find_summary(const ReportInput& report, int arm, int series);
 
 /// Arms that are neither control nor relinked, as indices.

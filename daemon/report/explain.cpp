@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "common/score.h"
 #include "daemon/report/compose.h"
 #include "daemon/report/figures.h"
 #include "daemon/report/gather.h"
@@ -28,8 +29,7 @@ std::string title_of(const ReportInput& report, const stats::Comparison& c) {
 std::string score_of(const ReportInput& report, const stats::Comparison& c) {
     const auto& series = series_of(report, c);
     const bool log = series.scale == Scale::log;
-    std::string what = series.quantile ? fmt::format("the {} quantile of its timed iterations", *series.quantile)
-                                       : "the mean of its timed iterations";
+    std::string what = fmt::format("the {} of its timed iterations", score_word(series.quantile));
     if (log) what = series.quantile ? "the logarithm of " + what : "the mean logarithm of its timed iterations";
     return fmt::format("score of a boot: {}; d = score({}) - score({}) in each of {} block{}", what,
                        arm_name(report, c.arm), arm_name(report, c.against), c.n, c.n == 1 ? "" : "s");

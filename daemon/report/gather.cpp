@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "common/json.h"
+#include "common/score.h"
 
 namespace kab::report {
 namespace {
@@ -17,12 +18,31 @@ using SeriesKey = std::tuple<std::string, std::string, std::string>;  ///< workl
 
 struct Plan {
     stats::Design design;
-    std::string primary;  ///< "workload/metric"
+    std::string primary;                      ///< "workload/metric"
+    std::map<std::string, double> quantiles;  ///< workload -> of a boot's iterations; elsewhere their mean counts
 };
 
 tl::unexpected<Error> broken(const store::EvaluationRow& evaluation, const std::string& why) {
     return tl::unexpected(
         Error{Fault::internal, "its stored experiment cannot be read: " + why, "evaluation " + evaluation.uid});
+}
+
+/// The declared quantiles of the workloads; the error is what is wrong.
+Result<std::map<std::string, double>> read_quantiles(const Json& experiment) {
+    std::map<std::string, double> quantiles;
+    const auto workloads = json_get_or<Json>(experiment, "workloads", Json::array());
+    if (!workloads) return pass(workloads);
+    for (const auto& one : *workloads) {
+        const auto word = json_get_or<std::string>(one, "score", "mean");
+        if (!word) return pass(word);
+        const auto score = parse_score(*word);
+        if (!score) return fail(Fault::internal, "score must be {}", score_rule);
+        if (!score->quantile) continue;
+        const auto name = json_get<std::string>(one, "workload");
+        if (!name) return pass(name);
+        quantiles[*name] = *score->quantile;
+    }
+    return quantiles;
 }
 
 Result<Plan> read_plan(const store::EvaluationRow& evaluation) {
@@ -50,6 +70,9 @@ Result<Plan> read_plan(const store::EvaluationRow& evaluation) {
     const auto exact = host ? json_get_or<bool>(*host, "exact", false) : Result<bool>(pass(host));
     if (!exact) return broken(evaluation, exact.error().message);
     plan.design.exact = *exact;
+    auto quantiles = read_quantiles(*experiment);
+    if (!quantiles) return broken(evaluation, quantiles.error().message);
+    plan.quantiles = std::move(*quantiles);
     if (plan.design.looks.empty()) return broken(evaluation, "it has no looks");
     return plan;
 }
@@ -170,7 +193,7 @@ void mark_same_code(const store::EvaluationTree& tree, const std::vector<store::
 
 /// Series with a value somewhere, and the primary ones in any case; by workload, metric, point as declared.
 std::map<SeriesKey, int> add_series(const store::EvaluationTree& tree, const std::vector<store::SampleRow>& samples,
-                                    const std::string& primary, std::int64_t last, stats::Input& input) {
+                                    const Plan& plan, std::int64_t last, stats::Input& input) {
     std::set<SeriesKey> measured;
     for (const auto& sample : samples)
         if (sample.value && !sample.warmup && sample.block <= last)
@@ -181,7 +204,7 @@ std::map<SeriesKey, int> add_series(const store::EvaluationTree& tree, const std
             if (point.workload != metric.workload) continue;
             const SeriesKey key{metric.workload, point.label, metric.name};
             stats::Series series;
-            series.primary = metric.workload + "/" + metric.name == primary;
+            series.primary = metric.workload + "/" + metric.name == plan.primary;
             if (!series.primary && !measured.contains(key)) continue;
             series.workload = metric.workload;
             series.point = point.label;
@@ -189,6 +212,8 @@ std::map<SeriesKey, int> add_series(const store::EvaluationTree& tree, const std
             series.unit = metric.unit;
             series.better = better_of(metric.better);
             series.scale = metric.scale == "linear" ? Scale::linear : Scale::log;
+            if (const auto found = plan.quantiles.find(metric.workload); found != plan.quantiles.end())
+                series.quantile = found->second;
             index[key] = static_cast<int>(input.series.size());
             input.series.push_back(series);
         }
@@ -266,7 +291,7 @@ Result<stats::Input> analysis_input(const store::EvaluationTree& tree, const std
                                        : std::int64_t{plan->design.looks[static_cast<std::size_t>(look)]};
     add_arms(tree, last, input);
     mark_same_code(tree, kernels, input);
-    const auto series = add_series(tree, samples, plan->primary, last, input);
+    const auto series = add_series(tree, samples, *plan, last, input);
     std::map<std::string, int> arms;
     for (std::size_t i = 0; i < input.arms.size(); ++i) arms[input.arms[i].name] = static_cast<int>(i);
     for (const auto& sample : samples) {

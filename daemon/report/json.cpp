@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "common/score.h"
 #include "daemon/report/checks.h"
 #include "daemon/report/compose.h"
 #include "daemon/report/conditions.h"
@@ -120,6 +121,7 @@ Json summaries(const ReportInput& report) {
                         {"unit", series.unit},
                         {"better", to_string(series.better)},
                         {"scale", to_string(series.scale)},
+                        {"score", score_word(series.quantile)},
                         {"boots", summary.boots},
                         {"values", summary.values},
                         {"mean", finite(summary.mean)},

@@ -1,6 +1,7 @@
 #include "daemon/report/levels.h"
 
 #include <cmath>
+#include <limits>
 
 #include "daemon/report/compose.h"
 #include "daemon/stats/pairs.h"
@@ -9,7 +10,8 @@ namespace kab::report {
 
 std::optional<Level> Levels::of(const stats::Comparison& comparison) const {
     if (comparison.series < 0 || !comparison.estimate) return std::nullopt;
-    const auto pairs = stats::pair_up(cells_.of(comparison.series), comparison.arm, comparison.against);
+    const auto pairs =
+        stats::pair_up(cells_, comparison.series, comparison.arm, comparison.against, std::numeric_limits<int>::max());
     if (pairs.d.empty()) return std::nullopt;
     const double effect = comparison.estimate->value;
     Level level;

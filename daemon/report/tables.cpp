@@ -160,6 +160,7 @@ class Results {
                     result.rows.push_back(std::move(*extra));
         }
         result.notes = notes.lines();
+        add_score_note(workload, result);
         if (const auto line = multiplexed(workload); !line.empty()) result.notes.push_back(line);
         if (auto line = oversubscribed(report_, workload, point); !line.empty()) result.notes.push_back(std::move(line));
         return result;
@@ -208,7 +209,14 @@ class Results {
             result.rows.push_back(std::move(row));
         }
         result.notes = notes.lines();
+        add_score_note(metric.workload, result);
         return result;
+    }
+
+    /// The means of the tables are not what the comparisons are made of.
+    void add_score_note(const std::string& workload, Table& table) const {
+        if (const auto note = score_note(report_, workload); !note.empty())
+            table.notes.push_back("means of all iterations; " + note);
     }
 
     /// Counters that shared the hardware: their values are scaled.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "common/score.h"
 #include "common/units.h"
 #include "common/workload_catalog.h"
 #include "daemon/spec/limits.h"
@@ -159,6 +160,8 @@ Status check_workload(const std::string& where, const WorkloadSpec& spec) {
             return refuse(where + ".counters", "has {} twice", spec.counters[i]);
     }
     if (auto checked = check_profile(where + ".profile", spec.profile); !checked) return checked;
+    if (spec.quantile && !(*spec.quantile > 0 && *spec.quantile < 1))
+        return refuse(where + ".score", "must be {}", score_rule);
     return check_parameters(where, *info, spec);
 }
 

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "common/score.h"
 #include "daemon/spec/check.h"
 
 namespace kab {
@@ -116,6 +117,7 @@ Json workload_json(const WorkloadSpec& workload) {
               {"counters", workload.counters},
               {"counter_iterations", workload.counter_iterations}};
     if (workload.profile) json["profile"] = profile_json(*workload.profile);
+    if (workload.quantile) json["score"] = score_word(workload.quantile);
     return json;
 }
 
@@ -129,6 +131,10 @@ WorkloadSpec workload_from(const Json& json) {
     workload.counters = json.at("counters").get<std::vector<std::string>>();
     workload.counter_iterations = whole<int>(json.at("counter_iterations"));
     if (json.contains("profile")) workload.profile = profile_from(json.at("profile"));
+    if (json.contains("score")) {
+        // A word that is none gives 0, which check_experiment refuses.
+        workload.quantile = parse_score(json.at("score").get<std::string>()).value_or(Score{0}).quantile;
+    }
     return workload;
 }
 

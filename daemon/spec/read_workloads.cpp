@@ -1,3 +1,4 @@
+#include "common/score.h"
 #include "common/workload_catalog.h"
 #include "daemon/spec/check.h"
 #include "daemon/spec/limits.h"
@@ -57,13 +58,24 @@ void read_counters(const Map& workload, WorkloadSpec& spec) {
     if (spec.counters.empty()) spec.counter_iterations = 0;
 }
 
+void read_score(const Map& workload, WorkloadSpec& spec) {
+    workload.with("score", [&](const Value& value) {
+        const auto word = value.text();
+        if (!word) return;
+        const auto score = parse_score(*word);
+        if (!score) return value.problem("must be {}, not {}", score_rule, yaml::shown(*word));
+        spec.quantile = score->quantile;
+    });
+}
+
 bool is_check(const std::string& name) {
     const WorkloadInfo* info = find_workload(name);
     return info != nullptr && info->check;
 }
 
 bool read_workload(const Value& value, WorkloadSpec& spec) {
-    const Map map(value, {"workload", "with", "sweep", "iterations", "warmup", "counters", "counter_iterations", "profile"});
+    const Map map(value, {"workload", "with", "sweep", "iterations", "warmup", "counters", "counter_iterations",
+                          "profile", "score"});
     map.require("workload", yaml::advice("", catalog_names(false)));
     map.with("workload", [&](const Value& name) {
         if (const auto& word = name.node().written; is_check(word))
@@ -73,6 +85,7 @@ bool read_workload(const Value& value, WorkloadSpec& spec) {
     map.integer("iterations", spec.iterations, 1, most_iterations);
     map.integer("warmup", spec.warmup, 0, most_iterations);
     read_counters(map, spec);
+    read_score(map, spec);
     read_profile(map, spec.profile);
     const WorkloadInfo* info = find_workload(spec.workload);
     if (info == nullptr) return false;  // parameters cannot be judged

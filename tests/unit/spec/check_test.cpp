@@ -77,6 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         Change{"UnknownWorkload", "/workloads/0/workload", R"("x")", "workloads.x", "no workload"},
         Change{"Iterations", "/workloads/0/iterations", "0", "workloads.ipcns-exit.iterations",
                "from 1 to 1000, not 0"},
+        Change{"Score", "/workloads/0/score", R"("p100")", "workloads.ipcns-exit.score", "must be mean, median"},
         Change{"Warmup", "/workloads/0/warmup", "-1", "workloads.ipcns-exit.warmup", "from 0"},
         Change{"Counter", "/workloads/0/counters", R"(["nosuch"])", "workloads.ipcns-exit.counters", "no counter"},
         Change{"CounterTwice", "/workloads/0/counters", R"(["cycles", "cycles"])", "workloads.ipcns-exit.counters",

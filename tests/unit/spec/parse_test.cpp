@@ -44,6 +44,7 @@ TEST(ParseExperiment, DefaultsAreFilledIn) {
     EXPECT_EQ(e.workloads[0].iterations, 5);
     EXPECT_EQ(e.workloads[0].warmup, 1);
     EXPECT_EQ(e.workloads[0].counter_iterations, 0) << "no counters, no iterations for them";
+    EXPECT_FALSE(e.workloads[0].quantile) << "the mean";
     EXPECT_EQ(e.workloads[0].points().size(), 1U);
     EXPECT_EQ(e.decide.primary, "ipcns-exit/elapsed");
     EXPECT_DOUBLE_EQ(e.decide.margin, 0.02);
@@ -112,6 +113,7 @@ TEST(ParseExperiment, EveryKeySetsItsField) {
     EXPECT_EQ(w.warmup, 2);
     EXPECT_THAT(w.counters, ElementsAre("task-clock", "cycles"));
     EXPECT_EQ(w.counter_iterations, 3);
+    EXPECT_EQ(w.quantile, 0.999);
 
     EXPECT_EQ(e.host.cpus, 4);
     EXPECT_EQ(e.host.memory_bytes, 1LL << 30);
