@@ -8,8 +8,8 @@
 namespace kab::report {
 namespace {
 
-constexpr double least_shown = 0.005;
-constexpr std::size_t most_symbols = 15, most_callers = 5, most_points = 3;
+constexpr double least_shown = 0.01;
+constexpr std::size_t most_symbols = 12, most_callers = 5, most_points = 2;
 
 constexpr const char* what_a_sample_is =
     "where each CPU was when its timer said so, idle ones left out; what is spent with interrupts off shows up where "
@@ -109,11 +109,15 @@ std::optional<Table> difference_table(const ReportInput& report, const PointProf
         table.rows.push_back(difference_row(*line, line->difference[index]));
     }
     if (!any) return std::nullopt;
-    table.notes.push_back(fmt::format(
-        "intervals: {:.4g}%, Student's t over blocks, each for its row alone and for this look alone; adj. p: "
-        "Benjamini and Hochberg over the {} rows of {} or more in an arm. All shares add up to 100%: where one falls, "
-        "others rise",
-        100 * (1 - report.input.design.alpha), tested, share(least_share)));
+    std::string note = "all shares add up to 100%: where one falls, others rise";
+    if (tested > 0)
+        note =
+            fmt::format(
+                "intervals: {:.4g}%, Student's t over blocks, each for its row alone and for this look alone; adj. p: "
+                "Benjamini and Hochberg over the {} rows of {} or more in an arm; ",
+                100 * (1 - report.input.design.alpha), tested, share(least_share)) +
+            note;
+    table.notes.push_back(std::move(note));
     return table;
 }
 

@@ -23,10 +23,10 @@ std::size_t bytes_of(const std::string& text, std::size_t columns) {
     return at;
 }
 
-/// Where a word that is too long may be cut: after a hyphen or slash if there is one, else at the width.
+/// Where a word that is too long may be cut: after a hyphen, slash or underscore if there is one, else at the width.
 std::size_t cut_of(const std::string& word, std::size_t width) {
     const std::size_t most = bytes_of(word, width);
-    const auto mark = word.find_last_of("-/,", most - 1);
+    const auto mark = word.find_last_of("-/,_", most - 1);
     return mark == std::string::npos || mark + 1 < most / 2 ? most : mark + 1;
 }
 
