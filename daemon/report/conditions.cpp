@@ -90,6 +90,13 @@ std::string label_of(const std::string& name) {
     return name;
 }
 
+/// What happened where a condition was beyond the usual bound.
+std::string beyond_usual(const ConditionSummary& summary, const std::string& bound) {
+    if (summary.name == "throttled") return "CPUs of the host were throttled";
+    if (summary.name == "canary") return "the canary was slower than its block's fastest by more than " + bound;
+    return fmt::format("{} was above {}", summary.name, bound);
+}
+
 /// What a reader should know about one condition, or nothing.
 std::string warning(const ConditionSummary& summary) {
     const int all = summary.runs + summary.absent;
@@ -100,10 +107,8 @@ std::string warning(const ConditionSummary& summary) {
     const bool often = summary.name == "throttled" ? summary.above_usual > 0 : 20 * summary.above_usual > all;
     if (summary.bound || !often) return "";
     const std::string key = summary.name == "throttled" ? "true" : condition_value(summary.name, summary.usual);
-    const std::string above = summary.name == "throttled" ? "CPUs of the host were throttled"
-                                                          : fmt::format("{} was above {}", label_of(summary.name), key);
     return fmt::format("warning: {} in {} of {} runs, and no exclusion was declared; {} would boot such blocks again",
-                       above, summary.above_usual, all,
+                       beyond_usual(summary, key), summary.above_usual, all,
                        unbroken(fmt::format("exclude: {{{}: {}}}", summary.name, key)));
 }
 
@@ -162,8 +167,12 @@ Section conditions_section(const ReportInput& report) {
     if (all.empty()) return section;
     section.parts.emplace_back(table_of(report, all));
     Items items;
+    // What the machine did does not reach an exact guest: no advice to boot again for it.
+    const bool exact = report.input.design.exact;
+    if (exact) items.items.emplace_back("in exact mode none of this touches a figure");
     for (const auto& summary : all)
-        if (auto text = warning(summary); !text.empty()) items.items.push_back(std::move(text));
+        if (auto text = exact && !summary.bound ? "" : warning(summary); !text.empty())
+            items.items.push_back(std::move(text));
     if (!items.items.empty()) section.parts.emplace_back(std::move(items));
     return section;
 }

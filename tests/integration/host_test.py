@@ -148,7 +148,7 @@ exec qemu-system-x86_64 "$@"
         self.assertEqual(finished["outcome"], "infra-error")
         self.assertTrue(finished["detail"].startswith("kab-agent: "), finished["detail"])
         finished = self.outcome(guest.hello(major=7), guest.HANG)
-        self.assertEqual((finished["outcome"], finished["detail"]), ("infra-error", "kab-agent: speaks protocol 7.0, this is 1.0"))
+        self.assertEqual((finished["outcome"], finished["detail"]), ("infra-error", "kab-agent: speaks protocol 7.0, this is 1.1"))
         killed = (guest.hello(), guest.AWAIT_PLAN, guest.run(1), guest.started(2),
                   guest.console("[ 9.0] Out of memory: Killed process 17 (init)\n"), guest.error(0, "the agent was killed"), guest.RESET)
         finished = self.outcome(*killed, runs=3)
@@ -294,7 +294,7 @@ exec qemu-system-x86_64 "$@"
             self.assertEqual(host.process.wait(20), 3)
             self.assertIn("install the Debian package qemu-system-x86", host.stderr())
         for said, expected in (
-            (guest.message(type="hello", role="kabd", major=9, minor=0), "kabd speaks protocol 9.0, this kab-host 1.0"),
+            (guest.message(type="hello", role="kabd", major=9, minor=0), "kabd speaks protocol 9.0, this kab-host 1.1"),
             (guest.message(type="shutdown"), "kabd did not say hello first"),
             (guest.message(type="no-such-type"), "no-such-type"),
             (struct.pack("<I", 1 << 30) + b"x", "frame"),

@@ -145,6 +145,9 @@ TEST_F(RunLoop, CarriesOutTheRunsInOrder) {
     EXPECT_GT(timed.started_ns, 0);
     EXPECT_THAT(metrics(timed), ElementsAre("elapsed", "backlog"));
     EXPECT_EQ(timed.samples[1].value, 7);
+    ASSERT_EQ(timed.conditions.size(), 1U);
+    EXPECT_EQ(timed.conditions[0].metric, "canary");
+    EXPECT_GT(timed.conditions[0].value.value_or(0), 0);
 
     EXPECT_EQ(next<msg::RunStarted>().seq, 2);
     EXPECT_THAT(metrics(next<msg::RunFinished>()),

@@ -68,6 +68,15 @@ TEST(Conditions, ACanaryIsShownAsHowMuchSlowerItWasThanItsBlocksFastest) {
     EXPECT_EQ(canary.above_usual, 4);
 }
 
+TEST(Conditions, WarnsOfACanaryThatWasSlowTooOften) {
+    const auto report = test::changed(noisy(), [](ReportInput& rows) {
+        for (auto& row : rows.conditions)
+            if (row.name == "canary" && row.seq == 3) row.value = 6e6;
+    });
+    EXPECT_THAT(flat(report), HasSubstr("warning: the canary was slower than its block's fastest by more than 10.0% in "
+                                        "28 of 168 runs, and no exclusion was declared; exclude: {canary: 10.0%}"));
+}
+
 TEST(Conditions, BlocksAfterTheLastLookAreInNoFigureHereEither) {
     auto options = noisy();
     options.blocks = 7;
