@@ -55,6 +55,7 @@ class Analysis {
     void measure_group(const Group& group);
     void measure_pair(const Group& group, int arm, int against);
     Measured start(const Group& group, int series, int arm, int against) const;
+    const Level& level_of(double alpha) const;
     double margin_of(const Series& series, double against_mean) const;
     void set_margin(Measured& m, const Series& series, double against_mean) const;
     std::vector<Pairs> pairs_of(const Group& group, int arm, int against, int last_block) const;
@@ -73,7 +74,8 @@ class Analysis {
     int families_ = 0;   ///< primary comparisons, controls not counted
     int primaries_ = 0;  ///< primary groups
     std::optional<Scale> primary_scale_;
-    std::vector<Level> earlier_levels_;  ///< of a primary at the planned looks before this one
+    mutable std::vector<std::pair<double, Level>> levels_;  ///< by alpha
+    std::vector<Level> earlier_levels_;                     ///< of a primary at the planned looks before this one
     SweepGaps gaps_;
     std::vector<Measured> rows_;
     Output out_;
@@ -158,10 +160,17 @@ Measured Analysis::start(const Group& group, int series, int arm, int against) c
     double alpha = design_.alpha;
     if (m.row.primary && !m.row.relinked)
         alpha = m.row.control ? control_alpha / primaries_ : design_.alpha / std::max(1, families_);
-    m.level = level_at(stage_, alpha);
-    if (m.row.primary && (m.row.control || m.row.same_code)) m.gate = level_at(stage_, control_alpha / primaries_);
+    m.level = level_of(alpha);
+    if (m.row.primary && (m.row.control || m.row.same_code)) m.gate = level_of(control_alpha / primaries_);
     m.row.spent = m.level.spent;
     return m;
+}
+
+/// At this stage; comparisons ask for the same few.
+const Level& Analysis::level_of(double alpha) const {
+    for (const auto& [known, level] : levels_)
+        if (known == alpha) return level;
+    return levels_.emplace_back(alpha, level_at(stage_, alpha)).second;
 }
 
 /// The declared margin belongs to the primary. A linear secondary of a log primary takes it as a share of
@@ -303,7 +312,11 @@ void Analysis::order() {
     for (const auto& [key, i] : keys) ordered.push_back(std::move(rows_[i]));
     rows_.swap(ordered);
     out_.comparisons.reserve(rows_.size());
-    for (auto& m : rows_) out_.comparisons.push_back(m.row);
+    for (auto& m : rows_) {
+        auto sentence = std::move(m.row.sentence);  // the longest part, and no longer wanted here
+        out_.comparisons.push_back(m.row);
+        out_.comparisons.back().sentence = std::move(sentence);
+    }
 }
 
 Output Analysis::run(double cost_boot, double cost_iteration) {

@@ -23,6 +23,16 @@ bool before(const Observation& a, const Observation& b) {
     return key(a) < key(b);
 }
 
+/// The observations of one series in one boot that follow each other from `begin`.
+std::span<const Observation> run_at(std::span<const Observation> observations, std::size_t begin) {
+    const Observation& first = observations[begin];
+    std::size_t end = begin + 1;
+    while (end < observations.size() && observations[end].series == first.series &&
+           observations[end].arm == first.arm && observations[end].block == first.block)
+        ++end;
+    return observations.subspan(begin, end - begin);
+}
+
 bool is_normal(double value) {
     return value >= std::numeric_limits<double>::min() && value <= std::numeric_limits<double>::max();
 }
@@ -82,19 +92,24 @@ bool Cells::place(std::span<const Observation> observations, const std::vector<i
     std::vector<Next> next(series_.size());
     for (std::size_t s = 0; s < series_.size(); ++s) next[s] = {series_[s].values, series_[s].cells, nullptr};
     const auto arms = static_cast<int>(arms_), count = static_cast<int>(series_.size()) - 1;
-    for (const auto& o : observations) {
+    for (std::size_t i = 0; i < observations.size();) {
+        const auto run = run_at(observations, i);
+        const Observation& o = run.front();
+        i += run.size();
         if (o.arm < 0 || o.arm >= arms || o.series < 0 || o.series >= count) continue;
-        if (!excluded.empty() && std::binary_search(excluded.begin(), excluded.end(), o.block)) continue;
+        if (std::binary_search(excluded.begin(), excluded.end(), o.block)) continue;
         Next& to = next[static_cast<std::size_t>(o.series)];
         if (to.open == nullptr || to.open->block != o.block || to.open->arm != o.arm) {
             to.open = &cells_[to.cell++];
             to.open->block = o.block;
             to.open->arm = o.arm;
-            to.open->begin = to.value;
+            to.open->begin = static_cast<std::uint32_t>(to.value);
         }
-        ++to.open->size;
-        values_[to.value] = o.value;
-        iterations_[to.value++] = o.iteration;
+        to.open->size += static_cast<std::uint32_t>(run.size());
+        for (const Observation& one : run) {
+            values_[to.value] = one.value;
+            iterations_[to.value++] = one.iteration;
+        }
     }
     return sort_cells() && ordered;
 }
@@ -109,12 +124,16 @@ bool Cells::count(std::span<const Observation> observations, const std::vector<i
     const auto arms = static_cast<int>(arms_), count = static_cast<int>(series_.size()) - 1;
     bool ordered = true;
     stray_ = 0;
-    for (const auto& o : observations) {
+    for (std::size_t i = 0; i < observations.size();) {
+        const auto run = run_at(observations, i);
+        const Observation& o = run.front();
+        i += run.size();
         if (o.arm < 0 || o.arm >= arms || o.series < 0 || o.series >= count) {
-            ++stray_;
+            stray_ += run.size();
             continue;
         }
-        if (!excluded.empty() && std::binary_search(excluded.begin(), excluded.end(), o.block)) continue;
+        if (std::binary_search(excluded.begin(), excluded.end(), o.block)) continue;
+        for (std::size_t k = 1; k < run.size(); ++k) ordered &= run[k - 1].iteration < run[k].iteration;
         Last& at = last[static_cast<std::size_t>(o.series)];
         if (at.block == o.block && at.arm == o.arm) {
             ordered &= at.iteration < o.iteration;
@@ -123,8 +142,8 @@ bool Cells::count(std::span<const Observation> observations, const std::vector<i
             at.block = o.block;
             at.arm = o.arm;
         }
-        at.iteration = o.iteration;
-        ++at.values;
+        at.iteration = run.back().iteration;
+        at.values += run.size();
     }
     series_[0].values = series_[0].cells = 0;
     for (std::size_t s = 0; s + 1 < series_.size(); ++s) {

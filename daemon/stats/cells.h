@@ -1,6 +1,7 @@
 #pragma once
 // The observations of an Input, sorted once into boots: what every part of the analysis reads.
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -13,8 +14,8 @@ namespace kab::stats {
 struct Cell {
     enum class State { ok, not_positive, not_finite };
     int block = 0, arm = 0;
-    std::size_t begin = 0, size = 0;  ///< where they are
-    double score = 0;                 ///< on the scale of the metric; only when ok
+    std::uint32_t begin = 0, size = 0;  ///< where they are
+    double score = 0;                   ///< on the scale of the metric; only when ok
     State state = State::ok;
 };
 

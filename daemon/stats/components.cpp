@@ -23,20 +23,39 @@ bool same_iterations(std::span<const BootValues> boots) {
     });
 }
 
-/// Least-squares slope of the values over the iteration index; nullopt when there is but one index.
-std::optional<double> slope(const BootValues& boot) {
-    double centre = 0, products = 0, squares = 0;
-    for (const int index : boot.iterations) centre += index;
-    centre /= static_cast<double>(boot.iterations.size());
-    const double level = mean_of(boot);
-    for (std::size_t i = 0; i < boot.values.size(); ++i) {
-        const double off = boot.iterations[i] - centre;
-        products += off * (boot.values[i] - level);
-        squares += off * off;
+/// Least-squares slopes of the values of boots over their iteration index.
+class Slopes {
+  public:
+    /// Nullopt when there is but one index.
+    std::optional<double> of(const BootValues& boot) {
+        if (!std::equal(boot.iterations.begin(), boot.iterations.end(), indices_.begin(), indices_.end()))
+            prepare(boot.iterations);
+        if (!(squares_ > 0)) return std::nullopt;
+        const double level = mean_of(boot);
+        double products = 0;
+        for (std::size_t i = 0; i < boot.values.size(); ++i) products += offs_[i] * (boot.values[i] - level);
+        return products / squares_;
     }
-    if (!(squares > 0)) return std::nullopt;
-    return products / squares;
-}
+
+  private:
+    /// Most boots have the indices of the one before.
+    void prepare(std::span<const int> indices) {
+        indices_.assign(indices.begin(), indices.end());
+        double centre = 0;
+        for (const int index : indices) centre += index;
+        centre /= static_cast<double>(indices.size());
+        offs_.clear();
+        squares_ = 0;
+        for (const int index : indices) {
+            offs_.push_back(index - centre);
+            squares_ += offs_.back() * offs_.back();
+        }
+    }
+
+    std::vector<int> indices_;
+    std::vector<double> offs_;  ///< from their mean
+    double squares_ = 0;
+};
 
 /// What each value has over its boot's mean, in groups of the same iteration index.
 struct Rests {
@@ -48,11 +67,10 @@ Rests rests_of(std::span<const BootValues> boots, std::span<const double> means)
     Rests rests;
     if (same_iterations(boots)) {
         const std::size_t count = boots.front().values.size();
-        rests.values.reserve(count * boots.size());
-        for (std::size_t j = 0; j < count; ++j) {
-            for (std::size_t i = 0; i < boots.size(); ++i) rests.values.push_back(boots[i].values[j] - means[i]);
-            rests.ends.push_back(rests.values.size());
-        }
+        rests.values.resize(count * boots.size());
+        for (std::size_t i = 0; i < boots.size(); ++i)
+            for (std::size_t j = 0; j < count; ++j) rests.values[j * boots.size() + i] = boots[i].values[j] - means[i];
+        for (std::size_t j = 1; j <= count; ++j) rests.ends.push_back(j * boots.size());
         return rests;
     }
     std::vector<std::pair<int, double>> all;
@@ -107,11 +125,12 @@ std::vector<double> complete_blocks(std::span<const BootValues> boots, std::span
 
 void fill_trend(Components& result, std::span<const BootValues> boots) {
     std::vector<double> of_blocks, slopes;
+    Slopes slope;
     for (std::size_t i = 0; i < boots.size();) {
         slopes.clear();
         const int block = boots[i].block;
         for (; i < boots.size() && boots[i].block == block; ++i)
-            if (const auto s = slope(boots[i])) slopes.push_back(*s);
+            if (const auto s = slope.of(boots[i])) slopes.push_back(*s);
         if (!slopes.empty()) of_blocks.push_back(mean(slopes));
     }
     if (of_blocks.empty()) return;
@@ -125,6 +144,7 @@ void fill_trend(Components& result, std::span<const BootValues> boots) {
 Components variance_components(std::span<const BootValues> boots, IndexMeans index_means) {
     Components result;
     std::vector<double> means;
+    means.reserve(boots.size());
     double inverse = 0;
     for (const auto& boot : boots) {
         means.push_back(mean_of(boot));
@@ -147,12 +167,13 @@ Components variance_components(std::span<const BootValues> boots, IndexMeans ind
 
 std::optional<double> slope_interaction_p(std::span<const BootValues> boots, int arm, int against) {
     std::vector<double> differences;
+    Slopes slope;
     for (std::size_t i = 0; i < boots.size();) {
         const int block = boots[i].block;
         std::optional<double> of_arm, of_against;
         for (; i < boots.size() && boots[i].block == block; ++i) {
-            if (boots[i].arm == arm) of_arm = slope(boots[i]);
-            if (boots[i].arm == against) of_against = slope(boots[i]);
+            if (boots[i].arm == arm) of_arm = slope.of(boots[i]);
+            if (boots[i].arm == against) of_against = slope.of(boots[i]);
         }
         if (of_arm && of_against) differences.push_back(*of_arm - *of_against);
     }

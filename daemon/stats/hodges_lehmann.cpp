@@ -94,13 +94,13 @@ class ListedAverages {
     bool list(std::span<const double> ascending) {
         const double least = ascending.front(), scale = buckets / (ascending.back() - least);
         if (!std::isfinite(scale) || !(scale > 0)) return false;
+        std::array<double, most_values> halves;
+        for (std::size_t i = 0; i < ascending.size(); ++i) halves[i] = ascending[i] / 2;
         std::size_t all = 0;
         for (std::size_t i = 0; i < ascending.size(); ++i)
-            for (std::size_t j = i; j < ascending.size(); ++j) averages_[all++] = ascending[i] / 2 + ascending[j] / 2;
-        for (std::size_t i = 0; i < all; ++i) {
-            const auto bucket = static_cast<int>((averages_[i] - least) * scale);
-            bucket_[i] = std::clamp(bucket, 0, buckets - 1);
-        }
+            for (std::size_t j = i; j < ascending.size(); ++j) averages_[all++] = halves[i] + halves[j];
+        for (std::size_t i = 0; i < all; ++i)
+            bucket_[i] = static_cast<int>(std::min((averages_[i] - least) * scale, buckets - 1.0));
         ends_.fill(0);
         for (std::size_t i = 0; i < all; ++i) ++ends_[static_cast<std::size_t>(bucket_[i]) + 1];
         for (std::size_t b = 1; b <= buckets; ++b) ends_[b] += ends_[b - 1];

@@ -133,9 +133,9 @@ double solve_crossing(Density& density, double root, double p, double t) {
 /// Nodes over what continues below `score` at share t. `detail` is the smaller of the standard deviations
 /// of the steps before and after: the integrand has no finer detail than that.
 Density continuation(Density& before, double score, double t, double step_root, double detail) {
-    const double low = -8.5 * std::sqrt(t);
+    const double low = -7.5 * std::sqrt(t);
     const double length = score - low;
-    const int least = std::clamp(static_cast<int>(std::ceil(2 * length / detail)) + 16, 32, most_nodes);
+    const int least = std::clamp(static_cast<int>(std::ceil(1.8 * length / detail)) + 8, 32, most_nodes);
     const Quadrature& rule = gauss_legendre((least + node_step - 1) / node_step * node_step);
     Density result;
     result.at.resize(rule.nodes.size());

@@ -1,11 +1,12 @@
 #pragma once
-// Sums that do not depend on the order of the machine: always the given order, always compensated.
+// Sums that do not depend on the machine: always the same order, always compensated.
 #include <cstddef>
 #include <span>
 
 namespace kab::stats {
 
-/// Neumaier's compensated sum of the values in their order (Z. angew. Math. Mech. 54, 1974).
+/// Neumaier's compensated sum of the values (Z. angew. Math. Mech. 54, 1974), in an order that depends on their number
+/// only.
 double sum(std::span<const double> values);
 
 struct Moments {

@@ -134,8 +134,8 @@ std::string figures(const Measured& m, const Estimate& e, std::optional<double> 
     const std::string p_part = p ? fmt::format(FMT_COMPILE(", {}{}"), p_name, p_text(*p)) : "";
     if (m.test.exact)
         return fmt::format("exactly {} in each of {}{}", value, n, p ? " (" + p_part.substr(2) + ")" : "");
-    return fmt::format(FMT_COMPILE("{} ({:.4g}% interval {} to {}, {}{})"), value, 100 * e.level, change(e.low, m.scale, m.unit),
-                       change(e.high, m.scale, m.unit), n, p_part);
+    return fmt::format(FMT_COMPILE("{} ({:.4g}% interval {} to {}, {}{})"), value, 100 * e.level,
+                       change(e.low, m.scale, m.unit), change(e.high, m.scale, m.unit), n, p_part);
 }
 
 std::string figures(const Measured& m) {

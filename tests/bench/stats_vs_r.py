@@ -30,12 +30,11 @@ import time
 ARMS, POINTS, METRICS, BLOCKS, ITERATIONS = 4, 20, 6, 32, 5
 FAILED, BOOTS = (1, 0, 5, 2), (33, 32, 37, 34)
 
-# Columns after the key, and how far two programs may differ, relative. The least effect comes from a bisection that
-# stops at 1e-9.
+# Columns after the key, and how far two programs may differ, relative.
 COLUMNS = {
     "comparison": (3, [("n", 0)] + [(name, 1e-9) for name in (
         "estimate", "low", "high", "sd", "t", "df", "p", "p_sequential", "p_adjusted", "p_rank", "rank estimate",
-        "rank low", "rank high", "rank level", "p_equivalence")] + [("detectable", 1e-8)]),
+        "rank low", "rank high", "rank level", "p_equivalence", "detectable")]),
     "component": (1, [(name, 1e-9) for name in ("block", "boot", "iteration", "trend")]),
     "summary": (2, [(name, 1e-9) for name in ("mean", "relative sd", "min", "max")]),
     "failure": (1, [("p", 1e-9)]),
