@@ -48,6 +48,12 @@ TEST(ExactReport, SaysWhatItsFiguresAnswer) {
     EXPECT_THAT(text, HasSubstr("emulated: not evidence for hardware"));
     EXPECT_THAT(text, HasSubstr("exactly the same, as it must be"));
     EXPECT_THAT(text, Not(HasSubstr("INVALID")));
+    test::SampleOptions busy;
+    busy.noisy = true;
+    const auto exact = flat(render_text(changed(busy, [](ReportInput& rows) { make_exact(rows, 0); })));
+    EXPECT_THAT(exact, HasSubstr("in exact mode none of this touches a figure"));
+    EXPECT_THAT(exact, Not(HasSubstr("no exclusion was declared")));
+    EXPECT_THAT(flat(render_text(changed(busy, [](ReportInput&) {}))), HasSubstr("no exclusion was declared"));
     const auto ordinary = flat(render_text(changed({}, [](ReportInput&) {})));
     EXPECT_THAT(ordinary, Not(HasSubstr("xact mode")));
 }
