@@ -11,6 +11,7 @@
 #include <csignal>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "common/digest/sha256.h"
 #include "daemon/api/api_server.h"
@@ -153,6 +154,18 @@ void sweep(const Paths& paths) {
     fs::remove_all(paths.state / "scratch", ignored);
 }
 
+/// A kabd that was killed as it started a program leaves the lock to the copy of itself that is to become that program,
+/// for as long as this takes: milliseconds, more on a busy machine.
+Result<FileLock> take_state(const Paths& paths) {
+    constexpr auto pause = std::chrono::milliseconds(20);
+    constexpr int tries = 50;
+    for (int i = 1;; ++i) {
+        auto lock = FileLock::try_take(paths.state / "kabd.lock");
+        if (lock || lock.error().fault != Fault::conflict || i == tries) return lock;
+        std::this_thread::sleep_for(pause);
+    }
+}
+
 void tell(int fd, const std::string& line) {
     if (fd < 0) return;
     // A CLI that has gone away is no reason not to run.
@@ -181,7 +194,7 @@ Result<int> run_daemon(const AppOptions& given) {
     AppOptions options = given;
     if (options.socket.empty()) options.socket = options.paths.socket();
     auto made = make_directories(options.paths.state);
-    Result<FileLock> lock = made ? FileLock::try_take(options.paths.state / "kabd.lock") : pass(made);
+    Result<FileLock> lock = made ? take_state(options.paths) : pass(made);
     Result<int> result = lock ? run_locked(options) : pass(lock);
     if (!lock && lock.error().fault == Fault::conflict)
         result = fail(Fault::conflict, "another kabd has the state directory {}", options.paths.state.string());

@@ -205,6 +205,17 @@ class Kills(unittest.TestCase):
             self.kab.end()
         self.told("SIGKILL of kabd")
 
+    def test_a_lock_that_outlives_its_daemon_for_a_moment_is_waited_for(self):
+        """As when kabd is killed while it starts a program: until the exec that one has the lock."""
+        self.kab.state.mkdir()
+        holder = subprocess.Popen(["flock", self.kab.state / "kabd.lock", "sh", "-c", "echo held; sleep 0.5"],
+                                  stdout=subprocess.PIPE)
+        self.addCleanup(holder.stdout.close)
+        self.addCleanup(holder.wait)
+        self.assertEqual(holder.stdout.readline(), b"held\n")
+        self.kab.start_daemon()
+        self.kab.await_daemon()
+
     def disturb_host(self, disturb):
         """A boot bears six infra errors: no more than one in each boot."""
         self.kab.start_daemon()

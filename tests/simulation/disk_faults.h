@@ -47,11 +47,20 @@ inline void expect_sound(const fs::path& database, test::FaultyDisk* disk) {
     EXPECT_EQ(sqlite3_close(handle), SQLITE_OK);
 }
 
+/// Every kind of transaction, few of each: what is repeated tells nothing new.
+inline Experiment short_experiment() {
+    auto spec = experiment();
+    spec.workloads[0].iterations = 1;
+    spec.workloads[0].warmup = 0;
+    spec.decide.looks = {2, 3};
+    return spec;
+}
+
 /// Starts, submits what is not yet submitted, and goes on to the end. False if the daemon ended before.
 inline bool live_to_the_end(World& world, std::string& uid) {
     if (!world.try_to_live()) return false;
     if (uid.empty()) {
-        auto submitted = world.try_to_submit(experiment());
+        auto submitted = world.try_to_submit(short_experiment());
         if (!submitted) return false;
         uid = *submitted;
     }
@@ -96,7 +105,7 @@ inline DiskResult evaluate_in(const DiskTrouble& trouble, const std::string& exp
 
 /// Lets every `step`th call fail, once and for good, with each fault. What was done is printed.
 inline void fail_calls(std::int64_t step) {
-    const auto expected = undisturbed();
+    const auto expected = undisturbed(short_experiment());
     for (const auto fault : test::FaultyDisk::faults) {
         const auto calls = evaluate_in({fault, 0, false}, expected).calls;
         ASSERT_GT(calls, 0) << test::FaultyDisk::name_of(fault);

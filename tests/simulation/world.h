@@ -146,6 +146,7 @@ class World {
     }
 
     Place locate(const std::string& attempt) {
+        if (const auto known = places_.find(attempt); known != places_.end()) return known->second;
         const test::FaultyDisk::Pause unseen(disk_);
         auto reader = store::Store::open(paths_.database(), store::Store::Mode::read_only);
         EXPECT_TRUE(reader);
@@ -167,6 +168,7 @@ class World {
     ManualClock clock_;
     int waited_ = 0;
     std::optional<Error> fatal_;
+    std::map<std::string, Place> places_;  ///< of attempts
     std::unique_ptr<boost::asio::io_context> io_;
     std::unique_ptr<store::Store> store_;
     std::unique_ptr<FakeHost> host_;
@@ -190,11 +192,11 @@ inline std::string result_of(World& world, const std::string& uid) {
     return text;
 }
 
-inline std::string undisturbed() {
+inline std::string undisturbed(const Experiment& spec = experiment()) {
     Steady script;
     World world(script);
     world.live();
-    const auto uid = world.submit(experiment());
+    const auto uid = world.submit(spec);
     while (world.run(1000)) {
     }
     return result_of(world, uid);
