@@ -221,6 +221,14 @@ std::map<SeriesKey, int> add_series(const store::EvaluationTree& tree, const std
     return index;
 }
 
+/// The same for the same machine. tsc-early is the counter tsc before the kernel has looked at it for a second, which
+/// it may or may not have when the agent says hello.
+std::string machine_value(const Json& value) {
+    if (!value.is_string()) return dump_json(value);
+    const auto text = value.get<std::string>();
+    return text == "tsc-early" ? "tsc" : text;
+}
+
 /// What must be the same in every boot that counts, or else the arms were not compared like with like.
 std::vector<std::string> failed_gates(const std::vector<store::BootReport>& boots, std::int64_t last) {
     std::map<std::string, std::map<std::string, int>> seen;  // what -> value -> boots
@@ -233,7 +241,7 @@ std::vector<std::string> failed_gates(const std::vector<store::BootReport>& boot
         if (!environment) continue;
         for (const char* key : {"cpu_model", "clocksource", "cpus", "memory_bytes", "governor", "microcode"})
             if (const auto found = environment->find(key); found != environment->end())
-                ++seen[key][found->is_string() ? found->get<std::string>() : dump_json(*found)];
+                ++seen[key][machine_value(*found)];
     }
     std::vector<std::string> gates;
     for (const auto& [what, values] : seen) {

@@ -73,6 +73,24 @@ TEST(Gather, CountsFaultsOfTheKernelOnly) {
     EXPECT_TRUE(input.failed_gates.empty());
 }
 
+TEST(Gather, AClockThatWasNotLookedAtYetIsNoOther) {
+    const test::SampleDatabase sample;
+    const auto tree = sample.store->tree(test::sample_evaluation());
+    const auto samples = sample.store->samples(test::sample_evaluation());
+    auto boots = sample.store->boots(test::sample_evaluation());
+    ASSERT_TRUE(tree && samples && boots);
+    const auto gates_with = [&](const std::string& clock) {
+        auto changed = *boots;
+        auto environment = parse_json(changed.front().environment).value();
+        EXPECT_EQ(environment.at("clocksource"), "tsc");
+        environment["clocksource"] = clock;
+        changed.front().environment = dump_json(environment);
+        return analysis_input(*tree, {}, *samples, changed, 0).value().failed_gates;
+    };
+    EXPECT_TRUE(gates_with("tsc-early").empty());
+    EXPECT_EQ(gates_with("hpet").size(), 1U);
+}
+
 TEST(Gather, BootsOnUnlikeMachinesFailAGate) {
     const test::SampleDatabase sample;
     const auto tree = sample.store->tree(test::sample_evaluation());
