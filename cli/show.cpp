@@ -1,6 +1,7 @@
 // kab show ID: how an evaluation stands.
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "cli/command.h"
@@ -63,8 +64,10 @@ std::string arms_text(const api::EvaluationDetail& detail) {
         table.rows.push_back({arm.name, arm.control ? "(control)" : cell(arm.against), arm.status,
                               cell(arm.kernel_key.substr(0, 12)), cell(arm.code_signature.substr(0, 12)),
                               std::to_string(arm.boots_ok), std::to_string(arm.boots_failed)});
-        // The control arm shares its baseline's kernel, and most often its fate.
-        const bool told = arm.control && !detail.arms.empty() && arm.detail == detail.arms.front().detail;
+        // The control shares its baseline's kernel, a debug variant its arm's name, and both most often its fate.
+        const bool derived = arm.name.find('\'') != std::string::npos;
+        const bool told = derived && std::any_of(details.begin(), details.end(),
+                                                 [&](const auto& row) { return row.second == arm.detail; });
         if (!arm.detail.empty() && !told) details.emplace_back(arm.name, arm.detail);
     }
     auto text = "\n" + format_table(table, terminal_width(STDOUT_FILENO));
