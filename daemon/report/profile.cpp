@@ -97,14 +97,15 @@ class Composer {
     }
 
   private:
-    static double largest(const ProfileLine& line) {
+    double largest(const ProfileLine& line) const {
         double most = 0;
-        for (const auto& share : line.share) most = std::max(most, share.value_or(0));
+        for (std::size_t arm = 0; arm < line.share.size(); ++arm)
+            if (report_.input.arms[arm].question()) most = std::max(most, line.share[arm].value_or(0));
         return most;
     }
-    static void sort(std::vector<ProfileLine>& lines) {
+    void sort(std::vector<ProfileLine>& lines) const {
         std::stable_sort(lines.begin(), lines.end(),
-                         [](const auto& a, const auto& b) { return largest(a) > largest(b); });
+                         [this](const auto& a, const auto& b) { return largest(a) > largest(b); });
     }
 
     void add(const std::string& symbol, const std::string& caller, const Shares& shares,

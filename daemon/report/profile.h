@@ -36,7 +36,8 @@ struct ProfileLine {
 struct PointProfile {
     std::string workload, point;
     std::vector<int> boots;  ///< profiled ones, by arm
-    /// Those with `least_share` or more in an arm, the largest first; each before what it is made of, by caller.
+    /// Those with `least_share` or more in an arm that is no control, the largest first; each before what it is made
+    /// of, by caller.
     std::vector<ProfileLine> lines;
 };
 
