@@ -192,6 +192,9 @@ class Kills(unittest.TestCase):
             self.kab.await_daemon()
             uid = self.kab.submit("sim")
             for _ in range(min(KILLS_AN_EVALUATION, KILLS - self.kills)):
+                # One in four already while it starts.
+                if self.random.random() < 0.75:
+                    wait_until(lambda u=uid: self.kab.host() or self.kab.ended(u), 60, "the host is there")
                 if self.wait(uid, self.random.uniform(0, 0.35)):
                     break
                 host = self.kab.host()
