@@ -85,7 +85,7 @@ int worker_main(const Work& work, Report& report, Talk& talk) {
     return 1;
 }
 
-Status enter_nothing() {
+Status make_namespace() {
     if (::unshare(CLONE_NEWPID) == 0) return {};
     if (errno == EINVAL)
         return fail(Fault::usage, "'nested: 1' needs PID namespaces, which this kernel lacks (CONFIG_PID_NS)");
@@ -96,7 +96,7 @@ Status enter_nothing() {
 int ancestor_main(const Work& work, Report& report, Talk& talk) {
     Status done;
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) done = fail_errno(errno, "prctl(PR_SET_PDEATHSIG)");
-    if (done) done = enter_nothing();
+    if (done) done = make_namespace();
     if (done) {
         const auto worker = fork_child("the nested worker", [&] { return worker_main(work, report, talk); });
         talk = Talk{};
