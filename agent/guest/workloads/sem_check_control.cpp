@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <numeric>
 
-#include "agent/guest/workloads/sem_check_parts.h"
 #include "agent/guest/text.h"
+#include "agent/guest/workloads/sem_check_parts.h"
 
 namespace kab::guest::sem_check {
 namespace {
