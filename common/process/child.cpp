@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/optional.hpp>  // process/v2 of 1.81 forgets it when told to use std::filesystem
+#include <boost/process/v2/process.hpp>
 
 #include "common/process/spawn.h"
 
@@ -21,10 +22,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// A pidfd, readable once the process has exited. Not Boost.Process' handle of it, which then waits for the process,
-/// and with it stops the loop, if the event was another's: reaping a process wakes its pidfd once more (from Linux 6.9
-/// on), and Asio gives an event that is under way to whatever has taken the place of the closed descriptor meanwhile.
-using Handle = asio::posix::stream_descriptor;
+using Handle = boost::process::v2::basic_process_handle<asio::any_io_executor>;
+/// A pidfd, readable once the process has exited. Not the handle's own async_wait, which blocks the loop in waitpid if
+/// the event was another's: reaping a process wakes its pidfd once more (from Linux 6.9 on), and Asio gives an event
+/// that is under way to whatever has taken the place of the closed descriptor meanwhile.
+using ExitEvent = asio::posix::stream_descriptor;
 using ErrorCode = boost::system::error_code;
 
 constexpr int reap_limit_ms = 10000;
@@ -43,7 +45,8 @@ struct ChildProcess::State {
           supervised(spec.supervised),
           grace(spec.grace),
           lifeline(std::move(spawned.lifeline)),
-          handle(std::in_place, loop, pidfd),
+          exited(std::in_place, loop, pidfd),
+          handle(std::in_place, loop, pid),
           executor(loop),
           timer(loop) {
         if (spawned.in) in.emplace(loop, spawned.in.release());
@@ -67,9 +70,9 @@ struct ChildProcess::State {
     /// Calls `waiting` when the process has ended, never before it returns.
     void wait(const std::shared_ptr<State>& self) {
         int native = 0;
-        const pid_t reaped = ::waitpid(pid, &native, WNOHANG);
-        if (reaped == 0 || (reaped < 0 && errno == EINTR)) {
-            handle->async_wait(asio::posix::descriptor_base::wait_read, [self](ErrorCode error) {
+        ErrorCode failed;
+        if (handle->running(native, failed) || failed == boost::system::errc::interrupted) {
+            exited->async_wait(asio::posix::descriptor_base::wait_read, [self](ErrorCode error) {
                 if (!self->running()) return;  // destroyed meanwhile
                 if (error) {
                     self->lost = true;
@@ -79,10 +82,9 @@ struct ChildProcess::State {
             });
             return;
         }
-        const std::string why = reaped < 0 ? std::strerror(errno) : "";
-        if (reaped > 0) status = from_native(native);  // from here on the pid means nothing
+        if (!failed) status = from_native(native);  // from here on the pid means nothing
         lost = !status;
-        asio::post(executor, [self, why] { self->told(why); });
+        asio::post(executor, [self, failed] { self->told(failed.message()); });
     }
     void told(const std::string& why) {
         timer.cancel();
@@ -96,6 +98,7 @@ struct ChildProcess::State {
     const bool supervised;
     const Nanoseconds grace;
     UniqueFd lifeline;
+    std::optional<ExitEvent> exited;
     std::optional<Handle> handle;
     asio::any_io_executor executor;
     asio::steady_timer timer;
@@ -145,7 +148,7 @@ ChildProcess::~ChildProcess() {
     while (::waitpid(state.pid, nullptr, 0) < 0 && errno == EINTR) {
     }
     state.lost = true;
-    state.handle.reset();  // cancels a wait under way
+    state.exited.reset();  // cancels a wait under way
 }
 
 int ChildProcess::pid() const {
