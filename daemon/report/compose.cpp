@@ -17,7 +17,8 @@ bool keeps_failing(const ReportInput& report, int arm) {
     if (against < 0) return false;
     const auto& arms = report.tree.arms;
     const auto& row = arms[static_cast<std::size_t>(arm)];
-    return report.input.arms[static_cast<std::size_t>(arm)].question() && row.status == "stopped" && arms[static_cast<std::size_t>(against)].status == "ready";
+    return report.input.arms[static_cast<std::size_t>(arm)].question() && row.status == "stopped" &&
+           arms[static_cast<std::size_t>(against)].status == "ready";
 }
 
 std::string caution(const ReportInput& report) {

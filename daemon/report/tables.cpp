@@ -162,7 +162,8 @@ class Results {
         result.notes = notes.lines();
         add_score_note(workload, result);
         if (const auto line = multiplexed(workload); !line.empty()) result.notes.push_back(line);
-        if (auto line = oversubscribed(report_, workload, point); !line.empty()) result.notes.push_back(std::move(line));
+        if (auto line = oversubscribed(report_, workload, point); !line.empty())
+            result.notes.push_back(std::move(line));
         return result;
     }
 

@@ -43,8 +43,8 @@ tl::expected<ParsedSpec, std::vector<Error>> parse_experiment(std::string_view t
         return tl::unexpected(problems.errors());
     }
     ParsedSpec spec;
-    const Map document(Value(problems, root, ""),
-                       {"experiment", "question", "kernel", "arms", "workloads", "checks", "debug", "host", "exclude", "decide", "limits"});
+    const Map document(Value(problems, root, ""), {"experiment", "question", "kernel", "arms", "workloads", "checks",
+                                                   "debug", "host", "exclude", "decide", "limits"});
     if (document.is_map()) read_document(document, spec);
     if (!problems.empty()) {
         if (partial != nullptr) *partial = std::move(spec);

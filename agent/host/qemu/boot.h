@@ -104,7 +104,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
     std::vector<std::shared_ptr<Channel>> channels_;
     std::shared_ptr<Channel> speaking_;  ///< the one on which the agent said its first word
     std::unique_ptr<Qmp> qmp_;
-    std::vector<int> vcpu_threads_;       ///< of QEMU, once it has told
+    std::vector<int> vcpu_threads_;  ///< of QEMU, once it has told
     HostConditions conditions_;
     std::string pinning_;                 ///< as BootHello has it
     bool high_resolution_timers_ = true;  ///< as the agent's hello tells

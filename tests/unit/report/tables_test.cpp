@@ -89,7 +89,6 @@ TEST(Tables, PointsStandBelowTheirMean) {
     EXPECT_EQ(tables[0].rows[1].front(), "  concurrency=0");
 }
 
-
 TEST(SweepTables, HaveAPointARowAnArmAColumnAndTheVerdictOfTheMean) {
     SampleOptions options;
     options.swept = true;
