@@ -2,8 +2,10 @@
 // What earlier evaluations of an experiment tell of the next one: how much boots and runs vary, how long a boot takes.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/clock.h"
+#include "common/json.h"
 #include "daemon/store/store.h"
 
 namespace kab::cli {
@@ -19,6 +21,9 @@ struct BootTime {
     std::string evaluation, host, accel;  ///< of the last of these boots
     int boots = 0;
     Nanoseconds mean{0};  ///< from the start to the end of a boot: set-up, boot, work, tear-down
+    /// Of another experiment on the same kind of kernel and machine, whose work is not this one's: `mean` is without
+    /// it.
+    bool without_runs = false;
 };
 
 struct Earlier {
@@ -26,9 +31,21 @@ struct Earlier {
     std::optional<BootTime> time;
 };
 
-/// From the evaluation `from`, or, where that is empty, from the newest of `experiment` that has what is looked for.
-/// Fault::not_found for an unknown `from`, or one in which `workload`/`metric` tells no spread.
-Result<Earlier> find_earlier(const store::Store& store, const std::string& from, const std::string& experiment,
-                             const std::string& workload, const std::string& metric);
+/// What is looked for.
+struct Wanted {
+    std::string from;                   ///< an evaluation; or empty
+    std::string experiment;             ///< its name
+    std::string workload, metric;       ///< the primary
+    std::vector<std::string> machines;  ///< machines_of() the experiment
+};
+
+/// The kernels of an experiment (source and configuration of each arm, without patches, which hardly change how long a
+/// boot takes) with the machine that boots them, as texts to compare. `experiment`: as experiment_json has it.
+std::vector<std::string> machines_of(const Json& experiment);
+
+/// From the evaluation `from`, or, where that is empty, from the newest of `experiment` that has what is looked for;
+/// the time of a boot else from the newest evaluation that shares one of `machines`. Fault::not_found for an unknown
+/// `from`, or one in which the primary tells no spread.
+Result<Earlier> find_earlier(const store::Store& store, const Wanted& wanted);
 
 }  // namespace kab::cli

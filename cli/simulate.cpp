@@ -8,6 +8,7 @@
 #include "cli/spec_file.h"
 #include "common/units.h"
 #include "daemon/plan/plan.h"
+#include "daemon/spec/experiment_json.h"
 
 namespace kab::cli {
 namespace {
@@ -105,7 +106,7 @@ Simulation start(const Plan& plan) {
     simulation.unit = info.unit;
     simulation.scale = info.scale;
     simulation.better = info.better;
-    simulation.arms = static_cast<int>(plan.arms.size());
+    simulation.arms = static_cast<int>(block_order(plan, 1).size());
     for (const auto& one : experiment.workloads) {
         if (one.workload != workload) continue;
         simulation.iterations = find_counter(metric) != nullptr                   ? one.counter_iterations
@@ -125,15 +126,16 @@ Simulation start(const Plan& plan) {
 }
 
 /// Without a database nothing is known of earlier boots.
-Result<Earlier> ask_database(const Paths& paths, const Options& options, const Simulation& simulation) {
+Result<Earlier> ask_database(const Paths& paths, const Options& options, const Experiment& experiment) {
     const auto store = open_store(paths);
     if (!store) {
         if (store.error().fault == Fault::not_found && options.from.empty()) return Earlier{};
         return pass(store);
     }
-    const auto slash = simulation.primary.find('/');
-    return find_earlier(**store, options.from, simulation.experiment, simulation.primary.substr(0, slash),
-                        simulation.primary.substr(slash + 1));
+    const auto& primary = experiment.decide.primary;
+    const auto slash = primary.find('/');
+    return find_earlier(**store, {options.from, experiment.name, primary.substr(0, slash), primary.substr(slash + 1),
+                                  machines_of(to_json(experiment))});
 }
 
 int simulate(const Paths& paths, const Options& options) {
@@ -143,7 +145,7 @@ int simulate(const Paths& paths, const Options& options) {
     auto simulation = start(make_plan(spec->experiment, seed));
     simulation.input.seed = seed;
     simulation.input.evaluations = options.evaluations;
-    const auto earlier = ask_database(paths, options, simulation);
+    const auto earlier = ask_database(paths, options, spec->experiment);
     if (!earlier) return complain(earlier.error());
     simulation.time = earlier->time;
     if (const auto done = set_spread(simulation, options, earlier->spread); !done) return complain(done.error());
@@ -170,7 +172,7 @@ void add_simulate(CLI::App& app, Action& action) {
     command
         ->add_option("--from", options->from,
                      "the evaluation to take spread and times from (default: the newest of the "
-                     "same experiment that has them)")
+                     "same experiment that has them; times else of such kernels in another experiment)")
         ->type_name("ID");
     command->add_option("--evaluations", options->evaluations, "how many to simulate for each effect")
         ->check(CLI::Range(100, 100000))

@@ -38,7 +38,13 @@ class Composer {
                 "How boots and runs vary is assumed, not measured: give --sd-boot and --sd-run, or run a few blocks "
                 "first");
         if (!simulation_.time)
-            answers.items.emplace_back("How long that takes is unknown: no boot of this experiment is in the database");
+            answers.items.emplace_back(
+                "How long that takes is unknown: no boot of this experiment, nor of such kernels in another, is in the "
+                "database");
+        else if (simulation_.time->without_runs)
+            answers.items.emplace_back(
+                "Times are those of booting alone, from another experiment: how long the runs of this one take is not "
+                "known");
         first.parts.emplace_back(std::move(answers));
         for (const auto& one : simulation_.cases) first.parts.emplace_back(table(one));
         document.sections.push_back(std::move(first));
@@ -60,9 +66,10 @@ class Composer {
 
     std::string amount(int blocks) const {
         const auto time = time_of(simulation_, blocks);
-        return fmt::format("{} ({}{})", stats::counted(blocks, "block"),
-                           stats::counted(static_cast<long long>(blocks) * simulation_.arms, "boot"),
-                           time ? ", about " + format_duration(*time) : "");
+        return fmt::format(
+            "{} ({}{})", stats::counted(blocks, "block"),
+            stats::counted(static_cast<long long>(blocks) * simulation_.arms, "boot"),
+            time ? (simulation_.time->without_runs ? ", more than " : ", about ") + format_duration(*time) : "");
     }
 
     std::string answer(const Simulation::Case& one) const {
@@ -93,7 +100,7 @@ class Composer {
         table.header = {"blocks", "boots", "difference", "equivalent", "still open"};
         table.align = "rrrrr";
         if (simulation_.time) {
-            table.header.emplace_back("time");
+            table.header.emplace_back(simulation_.time->without_runs ? "time, more than" : "time");
             table.align += 'r';
         }
         double wrong = 0;
@@ -137,8 +144,9 @@ class Composer {
         add("sd of a block", deviation({simulation_.input.sd, "of the difference of two boots"}));
         if (const auto& time = simulation_.time)
             add("time of a boot",
-                fmt::format("{}, the mean of {} of evaluation {} ({}, {})", format_duration(time->mean),
-                            stats::counted(time->boots, "boot"), time->evaluation, time->host, time->accel));
+                fmt::format("{}{}, the mean of {} of evaluation {} ({}, {})", format_duration(time->mean),
+                            time->without_runs ? " and its runs" : "", stats::counted(time->boots, "boot"),
+                            time->evaluation, time->host, time->accel));
         add("simulated",
             fmt::format("{} evaluations each, seed {}", simulation_.input.evaluations, simulation_.input.seed));
         return pairs;
@@ -213,6 +221,7 @@ std::string simulate_json(const Simulation& simulation) {
                 {"host", simulation.time->host},
                 {"accel", simulation.time->accel},
                 {"boots", simulation.time->boots},
+                {"without_runs", simulation.time->without_runs},
                 {"boot_ns", simulation.time->mean.count()}};
     return dump_json(
                {{"experiment", simulation.experiment},

@@ -231,7 +231,8 @@ class Simulate(Case):
         self.assertIn("sd of runs 2.0% (given)", text)
         self.assertIn("How boots and runs vary is assumed, not measured", text)
         self.assertNotIn("assumed", self.simulate("--sd-boot", "1%", "--sd-run", "1%").stdout)
-        self.assertIn("How long that takes is unknown: no boot of this experiment is in the database", text)
+        self.assertIn("How long that takes is unknown: no boot of this experiment, nor of such kernels in another, is "
+                      "in the database", text)
         self.assertLessEqual(max(map(len, self.simulate().stdout.splitlines())), 78)
 
     def test_is_the_same_each_time_and_another_with_another_seed(self):

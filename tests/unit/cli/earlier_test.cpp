@@ -24,7 +24,7 @@ std::string experiment_of(const store::Store& store) {
 
 TEST(Earlier, tells_the_spread_of_boots_and_runs_and_the_time_of_a_boot) {
     const test::SampleDatabase database;
-    const auto earlier = find_earlier(*database.store, "", experiment_of(*database.store), workload, metric);
+    const auto earlier = find_earlier(*database.store, {"", experiment_of(*database.store), workload, metric, {}});
     ASSERT_TRUE(earlier) << earlier.error().text();
     const auto report = report::gather(*database.store, test::sample_evaluation());
     ASSERT_TRUE(report);
@@ -57,11 +57,11 @@ TEST(Earlier, takes_the_newest_that_has_what_is_looked_for) {
     one_block.interrupted_block = false;
     one_block.status = "running";
     test::fill(*database.store, one_block);
-    const auto earlier = find_earlier(*database.store, "", experiment_of(*database.store), workload, metric);
+    const auto earlier = find_earlier(*database.store, {"", experiment_of(*database.store), workload, metric, {}});
     ASSERT_TRUE(earlier) << earlier.error().text();
     ASSERT_TRUE(earlier->spread);
     EXPECT_EQ(earlier->spread->evaluation, test::sample_evaluation(1));
-    const auto asked = find_earlier(*database.store, test::sample_evaluation(2), "", workload, metric);
+    const auto asked = find_earlier(*database.store, {test::sample_evaluation(2), "", workload, metric, {}});
     ASSERT_FALSE(asked);
     EXPECT_EQ(asked.error().fault, Fault::not_found);
     EXPECT_THAT(asked.error().text(), HasSubstr("does not tell how ipcns-exit/elapsed varies"));
@@ -71,7 +71,7 @@ TEST(Earlier, takes_the_mean_over_points) {
     test::SampleOptions swept;
     swept.swept = true;
     const test::SampleDatabase database(swept);
-    const auto earlier = find_earlier(*database.store, "last", "", workload, metric);
+    const auto earlier = find_earlier(*database.store, {"last", "", workload, metric, {}});
     ASSERT_TRUE(earlier) << earlier.error().text();
     EXPECT_EQ(earlier->spread->points, 2);
     EXPECT_GT(earlier->spread->boot, 0);
@@ -81,18 +81,42 @@ TEST(Earlier, with_one_run_a_boot_has_the_two_together) {
     test::SampleOptions once;
     once.iterations = 1;
     const test::SampleDatabase database(once);
-    const auto earlier = find_earlier(*database.store, "last", "", workload, metric);
+    const auto earlier = find_earlier(*database.store, {"last", "", workload, metric, {}});
     ASSERT_TRUE(earlier) << earlier.error().text();
     EXPECT_FALSE(earlier->spread->iteration);
 }
 
 TEST(Earlier, knows_nothing_of_other_experiments) {
     const test::SampleDatabase database;
-    const auto earlier = find_earlier(*database.store, "", "another", workload, metric);
+    const auto earlier = find_earlier(*database.store, {"", "another", workload, metric, {}});
     ASSERT_TRUE(earlier);
     EXPECT_FALSE(earlier->spread);
     EXPECT_FALSE(earlier->time);
-    EXPECT_FALSE(find_earlier(*database.store, "01NOSUCH", "", workload, metric));
+    EXPECT_FALSE(find_earlier(*database.store, {"01NOSUCH", "", workload, metric, {}}));
+}
+
+TEST(Earlier, takes_the_time_of_booting_from_another_experiment_with_such_kernels) {
+    const test::SampleDatabase database;
+    const auto json = parse_json(database.store->find_evaluation("last")->experiment_json);
+    ASSERT_TRUE(json);
+    const auto machines = machines_of(*json);
+    ASSERT_EQ(machines.size(), 3U);
+    const auto earlier = find_earlier(*database.store, {"", "another", "w", "m", machines});
+    ASSERT_TRUE(earlier) << earlier.error().text();
+    EXPECT_FALSE(earlier->spread);
+    ASSERT_TRUE(earlier->time);
+    EXPECT_TRUE(earlier->time->without_runs);
+    EXPECT_EQ(earlier->time->boots, 24);
+    const auto same = find_earlier(*database.store, {"", experiment_of(*database.store), workload, metric, machines});
+    ASSERT_TRUE(same);
+    EXPECT_FALSE(same->time->without_runs);
+    EXPECT_LT(earlier->time->mean, same->time->mean);
+
+    Json other = *json;
+    other["host"]["cpus"] = 64;
+    const auto elsewhere = find_earlier(*database.store, {"", "another", "w", "m", machines_of(other)});
+    ASSERT_TRUE(elsewhere);
+    EXPECT_FALSE(elsewhere->time) << "another machine";
 }
 
 TEST(SimulateReport, gives_times_where_boots_were_timed) {
@@ -104,13 +128,17 @@ TEST(SimulateReport, gives_times_where_boots_were_timed) {
     simulation.input.sd = 0.01;
     simulation.cases.push_back({0, stats::forecast(simulation.input)});
     EXPECT_THAT(report::to_text(simulate_document(simulation)), HasSubstr("How long that takes is unknown"));
-    simulation.time = BootTime{"01J", "local", "kvm", 12, std::chrono::seconds(2)};
+    simulation.time = BootTime{"01J", "local", "kvm", 12, std::chrono::seconds(2), false};
     EXPECT_EQ(time_of(simulation, 10), std::chrono::seconds(60));
     const auto text = report::to_text(simulate_document(simulation));
     EXPECT_THAT(text, HasSubstr("(30 boots, about 1m 00s)"));
     EXPECT_THAT(text, HasSubstr("2.0s, the mean of 12 boots of evaluation 01J (local, kvm)"));
     EXPECT_THAT(text, Not(HasSubstr("unknown")));
     EXPECT_THAT(simulate_json(simulation), HasSubstr("\"time_ns\":36000000000"));
+    simulation.time->without_runs = true;
+    const auto booting = report::to_text(simulate_document(simulation));
+    EXPECT_THAT(booting, HasSubstr("(30 boots, more than 1m 00s)"));
+    EXPECT_THAT(booting, HasSubstr("those of booting alone, from another experiment"));
 }
 
 }  // namespace
