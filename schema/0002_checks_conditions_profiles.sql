@@ -25,7 +25,7 @@ CREATE TABLE new_block (
     CHECK (cause = '' OR status = 'excluded')
 ) STRICT;
 INSERT INTO new_block (id, evaluation_id, number, repetition, status, detail, cause, started_at, finished_at)
-SELECT id, evaluation_id, number, repetition, status, detail, iif(status = 'excluded', 'interrupted', ''), started_at,
+SELECT id, evaluation_id, number, repetition, status, detail, iif(status <> 'excluded', '', iif(detail LIKE 'interrupted%', 'interrupted', 'ended')), started_at,
        finished_at
 FROM block;
 DROP TABLE block;

@@ -3,7 +3,7 @@
 Kernels are what costs time here. So of each experiment two arms are built, the baseline and one more, and those that
 the change touches: arms one of whose patches or fragments differs between KAB_CHANGED_SINCE (a revision, by default the
 last commit's parent) and the working tree. The debug variants are built for ipc-ns, and for an experiment whose patches
-or fragments are touched. KAB_ALL_ARMS=1 builds everything.
+or fragments are touched. KAB_ALL_ARMS=1 builds everything, and so does a revision that is given and not there.
 """
 
 import os
@@ -35,12 +35,19 @@ COUNTERS = ["task-clock", "context-switches", "cpu-migrations", "page-faults", "
             "stalled-cycles-backend", "instructions", "branches", "branch-misses"]
 
 
+EVERYTHING = None  # touched: all there is
+
+
 def changed_files():
-    """Paths under the repository that the change touches; none where there is no history to ask."""
-    since = os.environ.get("KAB_CHANGED_SINCE", "HEAD~1")
-    command = ["git", "-C", SOURCE, "diff", "--name-only", since]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return set(done.stdout.split()) if done.returncode == 0 else set()
+    """Paths under the repository that the change touches, new files too. Without any history: none."""
+    since = os.environ.get("KAB_CHANGED_SINCE")
+    changed = set()
+    for command in (["diff", "--name-only", since or "HEAD~1"], ["ls-files", "--others", "--exclude-standard"]):
+        done = subprocess.run(["git", "-C", SOURCE, *command], capture_output=True, text=True, check=False)
+        if done.returncode != 0 and since:
+            return EVERYTHING
+        changed |= set(done.stdout.split())
+    return EVERYTHING if os.environ.get("KAB_ALL_ARMS") == "1" else changed
 
 
 def files_of(arm):
@@ -50,13 +57,15 @@ def files_of(arm):
 
 
 def touched(files, changed):
+    if changed is EVERYTHING:
+        return True
     return any(path == file or path.startswith(file + "/") for file in files for path in changed)
 
 
 def choose_arms(arms, changed):
     """The baseline, the arm that needs least beside it, what is touched, and what those are judged against."""
     names = list(arms)
-    if os.environ.get("KAB_ALL_ARMS") == "1":
+    if changed is EVERYTHING:
         return names
     judged_by_baseline = [n for n in names[1:] if (arms[n] or {}).get("against", names[0]) == names[0]]
     chosen = {names[0], min(judged_by_baseline, key=lambda n: len(files_of(arms[n] or {})))}
@@ -70,12 +79,15 @@ def reduced(name, changed):
     """(spec as text, its arms)"""
     spec = yaml.safe_load((SOURCE / f"configs/experiments/{name}.yaml").read_text())
     arms = choose_arms(spec["arms"], changed)
-    patches = {f"patches/linux-6.1/{name}"} | {f for arm in spec["arms"].values() for f in files_of(arm or {})}
-    if name != "ipc-ns" and not touched(patches, changed) and os.environ.get("KAB_ALL_ARMS") != "1":
+    # What all arms have in common makes no arm more worth building than another, but does for the debug variants.
+    common = set(files_of(spec["kernel"])) | {"configs/kernel/debug.config"}
+    patches = common | {f"patches/linux-6.1/{name}"} | {f for arm in spec["arms"].values() for f in files_of(arm or {})}
+    if name != "ipc-ns" and not touched(patches, changed):
         spec["debug"] = False
         # Checks that only a debug kernel can make are not made then.
         spec["checks"] = [c for c in spec["checks"] if not (isinstance(c, dict) and c.get("only") == "debug")]
     spec["arms"] = {arm: spec["arms"][arm] or {} for arm in arms}
+    spec["host"]["accel"] = "tcg"  # the same everywhere
     for workload in spec["workloads"]:
         size = SIZES[name][workload["workload"]]
         for key, value in size.items():
