@@ -65,6 +65,24 @@ const store::BootReport* speaking_boot(const Record& record) {
     return nullptr;
 }
 
+/// Exact mode with what varies there from block to block; empty without it.
+std::string exact_text(const Json& host) {
+    const auto is = [&](const char* key) { return json_get_or<bool>(host, key, false).value_or(false); };
+    if (!is("exact")) return {};
+    if (is("vary_timer") && is("vary_layout")) return "exact mode (timer and layout vary)";
+    if (is("vary_timer")) return "exact mode (timer varies)";
+    return is("vary_layout") ? "exact mode (layout varies)" : "exact mode (nothing varies)";
+}
+
+/// By what a boot's iterations are judged; empty where it is their mean.
+std::string score_of(const Question& question, const Json& experiment) {
+    const auto workloads = experiment.find("workloads");
+    if (workloads == experiment.end() || !workloads->is_array()) return {};
+    for (const auto& one : *workloads)
+        if (one.is_object() && text_of(one, "workload") == question.workload) return text_of(one, "score");
+    return {};
+}
+
 /// What must be the same for values to be of one series.
 void describe(const Question& question, const Record& record, const Json& experiment, Extracted& out) {
     std::string machine;
@@ -87,7 +105,7 @@ void describe(const Question& question, const Record& record, const Json& experi
             add(fmt::format("{} CPU{}", cpus, cpus == 1 ? "" : "s"));
         if (const auto bytes = json_get_or<std::int64_t>(*host, "memory_bytes", 0).value_or(0); bytes > 0)
             add(format_bytes(bytes));
-        if (json_get_or<bool>(*host, "exact", false).value_or(false)) add("exact mode");
+        add(exact_text(*host));
     }
     std::string points;
     for (const auto& point : record.tree.points) {
@@ -97,6 +115,8 @@ void describe(const Question& question, const Record& record, const Json& experi
         for (const auto& [name, value] : parameters.items())
             points += fmt::format("{}{}={}", points.empty() ? "" : " ", name, dump_json(value));
     }
+    if (const auto score = score_of(question, experiment); !score.empty())
+        points += (points.empty() ? "score=" : " score=") + score;
     if (!points.empty()) machine += "; " + points;
     out.setting = machine;
 }

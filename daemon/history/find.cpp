@@ -66,12 +66,23 @@ std::string later_on_new_side(const Series& series, const Change& change, std::s
     return {};
 }
 
+/// Without the evaluations that the change was found with: what was picked because it looks large is no evidence of
+/// itself. They compare the kernels of both sides where the baseline is the kernel of one.
+void keep_fresh(const Series& series, std::size_t found, std::vector<Trial>& trials) {
+    const auto end = series.values.begin() + static_cast<std::ptrdiff_t>(found);
+    std::erase_if(trials, [&](const Trial& trial) {
+        return std::any_of(series.values.begin(), end,
+                           [&](const Value& value) { return value.evaluation == trial.evaluation; });
+    });
+}
+
 /// State, and the evaluation with which the change is announced.
 void judge(const Series& series, std::int64_t newest, Change& change) {
     const auto found = values_to_find(series, change);
     change.found_at = series.values[found - 1].evaluation;
     change.held_at = later_on_new_side(series, change, found);
     if (!change.held_at.empty()) change.state = Change::State::held;
+    keep_fresh(series, found, change.trials);
     bool arm = !change.arm_changed, baseline = !change.baseline_changed;
     for (const auto& trial : change.trials) {
         if (trial.result == Trial::Result::confirms) {
@@ -109,8 +120,11 @@ void find_changes(const std::vector<Record>& records, Series& series) {
         change.trials = trials_of(series, change, records);
         series.changes.push_back(std::move(change));
     }
+    // Of the experiment whatever has ended, in this series or not.
     std::int64_t newest = 0;
-    for (const auto& value : series.values) newest = std::max(newest, value.at);
+    for (const auto& record : records)
+        if (record.tree.evaluation.experiment == series.question.experiment)
+            newest = std::max(newest, record.tree.evaluation.finished_at.value_or(0));
     for (const auto& change : series.changes)
         for (const auto& trial : change.trials) newest = std::max(newest, trial.at);
     for (auto& change : series.changes) judge(series, newest, change);

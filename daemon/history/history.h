@@ -49,7 +49,7 @@ struct Value {
     std::map<std::string, std::string> surroundings;  ///< of the boots: emulator, clocksource, ...
 };
 
-/// Another evaluation that booted the two kernels of a change against each other.
+/// An evaluation that booted the two kernels of a change against each other and played no part in finding it.
 struct Trial {
     enum class Result { confirms, refutes, open };
     std::string evaluation;
@@ -77,7 +77,7 @@ struct Change {
     State state = State::suspected;
     std::string found_at, held_at;  ///< evaluations
     std::string announced_at;       ///< the evaluation with which it was first both found and confirmed; or empty
-    bool news = false;              ///< announced by the newest evaluation there is
+    bool news = false;              ///< no evaluation of the experiment, and no A/B, has ended since
 };
 
 struct Series {
@@ -85,7 +85,7 @@ struct Series {
     std::string against, unit;
     Better better = Better::lower;
     Scale scale = Scale::log;
-    std::string setting;  ///< machine and parameters: the same for all values
+    std::string setting;  ///< machine, parameters and score: the same for all values
     bool emulated = false;
     std::vector<Value> values;    ///< by time
     std::vector<Change> changes;  ///< by index

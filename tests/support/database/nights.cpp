@@ -57,7 +57,7 @@ class Filler {
             arms_json.push_back({{"name", name}, {"command_line", night_.command_line}});
             e.arms.push_back({name, name == night_.base_name ? "" : night_.base_name, false, "measured", "{}"});
         }
-        e.experiment_json = dump_json(
+        Json experiment =
             Json{{"experiment", night_.experiment},
                  {"arms", arms_json},
                  {"workloads",
@@ -75,7 +75,11 @@ class Filler {
                    {"margin", 0.02},
                    {"alpha", 0.05},
                    {"looks", {6, 10}},
-                   {"control", true}}}});
+                   {"control", true}}}};
+        if (!night_.score.empty()) experiment["workloads"][0]["score"] = night_.score;
+        if (night_.exact)
+            experiment["host"].update({{"exact", true}, {"vary_timer", true}, {"vary_layout", night_.vary_layout}});
+        e.experiment_json = dump_json(experiment);
         e.seed = 1;
         e.points.push_back({workload, 0, "", dump_json(Json{{"children", night_.children}, {"concurrency", 0}})});
         e.metrics.push_back({workload, "elapsed", "ns", "lower", night_.linear ? "linear" : "log"});

@@ -18,6 +18,8 @@ struct Night {
     std::string accel = "kvm", emulator = "QEMU 7.2.22";
     bool linear = false, look = true;  ///< linear: `ratio` is a difference in ns
     int children = 1000;
+    std::string score;  ///< of the workload; "": it has none
+    bool exact = false, vary_layout = false;
 };
 
 std::string night_uid(int day);

@@ -200,6 +200,40 @@ TEST_F(Changed, is_confirmed_by_no_ab_of_other_kernels_elsewhere_before_or_inval
     EXPECT_THAT(change_of(*database.store).trials, IsEmpty());
 }
 
+TEST_F(Changed, is_confirmed_by_no_night_that_helped_to_find_it) {
+    // The baseline is the kernel before the change: every night after it compares the kernels of both sides.
+    Night own;
+    own.base = "main-1";
+    nights(*database.store, 1, 12, 1, "main-1", own);
+    nights(*database.store, 13, 15, 1.06, "patch-1", own);
+    auto change = change_of(*database.store);
+    EXPECT_EQ(change.found_at, night_uid(15));
+    EXPECT_EQ(change.state, State::suspected);
+    EXPECT_EQ(change.announced_at, "");
+    EXPECT_THAT(change.trials, IsEmpty());
+
+    nights(*database.store, 16, 16, 1.06, "patch-1", own);
+    change = change_of(*database.store);
+    EXPECT_EQ(change.state, State::confirmed);
+    EXPECT_EQ(change.announced_at, night_uid(16));
+    ASSERT_THAT(change.trials, SizeIs(1));
+    EXPECT_EQ(change.trials[0].evaluation, night_uid(16));
+}
+
+TEST_F(Changed, is_no_news_once_anything_newer_of_the_experiment_has_ended) {
+    changed();
+    add_night(*database.store, trial(15, 1.06));
+    EXPECT_TRUE(change_of(*database.store).news);
+    Night failed;
+    failed.day = 16;
+    failed.status = "failed";
+    failed.look = false;
+    add_night(*database.store, failed);
+    const auto change = change_of(*database.store);
+    EXPECT_EQ(change.announced_at, night_uid(15));
+    EXPECT_FALSE(change.news);
+}
+
 TEST_F(Changed, may_be_the_baselines) {
     nights(*database.store, 1, 8, .98, "patch-1");
     Night faster;
@@ -271,6 +305,25 @@ TEST(History, never_mixes_machines_or_parameters_in_one_series) {
     EXPECT_TRUE(history.series[0].emulated);
     EXPECT_THAT(history.series[1].setting, HasSubstr("children=2000"));
     EXPECT_THAT(history.series[2].values, SizeIs(4));  // the newest evaluation's comes last
+}
+
+TEST(History, never_mixes_scores_or_what_varies_in_exact_mode_in_one_series) {
+    test::EmptyDatabase database;
+    nights(*database.store, 1, 3, .98, "patch-1");
+    Night tail;
+    tail.score = "p99";
+    nights(*database.store, 4, 5, 1.5, "patch-1", tail);
+    Night exact;
+    exact.accel = "tcg";
+    exact.exact = true;
+    nights(*database.store, 6, 7, 1, "patch-1", exact);
+    exact.vary_layout = true;
+    nights(*database.store, 8, 9, 1, "patch-1", exact);
+    const auto history = history_of(*database.store);
+    ASSERT_THAT(history.series, SizeIs(4));
+    EXPECT_THAT(history.series[1].setting, HasSubstr(" score=p99"));
+    EXPECT_THAT(history.series[2].setting, HasSubstr("exact mode (timer varies)"));
+    EXPECT_THAT(history.series[3].setting, HasSubstr("exact mode (timer and layout vary)"));
 }
 
 TEST(History, leaves_out_what_does_not_count_and_says_why) {
