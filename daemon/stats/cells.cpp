@@ -8,6 +8,7 @@
 #include <limits>
 #include <tuple>
 
+#include "daemon/stats/describe.h"
 #include "daemon/stats/sums.h"
 #include "daemon/stats/vector_math.h"
 
@@ -33,6 +34,20 @@ std::span<const Observation> run_at(std::span<const Observation> observations, s
     return observations.subspan(begin, end - begin);
 }
 
+bool ascending(std::span<const Observation> run) {
+    for (std::size_t k = 1; k < run.size(); ++k)
+        if (run[k - 1].iteration >= run[k].iteration) return false;
+    return true;
+}
+
+/// Are the iterations of the run those that stand from `at` on?
+bool goes_on(const std::vector<int>& iterations, std::size_t at, std::span<const Observation> run) {
+    if (at + run.size() > iterations.size()) return false;
+    for (std::size_t k = 0; k < run.size(); ++k)
+        if (iterations[at + k] != run[k].iteration) return false;
+    return true;
+}
+
 bool is_normal(double value) {
     return value >= std::numeric_limits<double>::min() && value <= std::numeric_limits<double>::max();
 }
@@ -49,9 +64,9 @@ bool same_boot(const Cell& a, const Cell& b) {
 
 }  // namespace
 
-double Cells::score_of(int series, std::span<const double> values, std::span<const double> scaled) const {
+double Cells::score_of(int series, std::span<const double> values) const {
     const auto& of_series = series_[static_cast<std::size_t>(series)];
-    if (!of_series.quantile) return mean(scaled);
+    if (!of_series.quantile) return mean(values);
     const double value = quantile(values, *of_series.quantile);
     return of_series.scale == Scale::log ? std::log(value) : value;
 }
@@ -82,8 +97,9 @@ std::span<const Cell> Cells::of(int series) const {
 /// the observations must be sorted first.
 bool Cells::place(std::span<const Observation> observations, const std::vector<int>& excluded) {
     const bool ordered = count(observations, excluded);
-    values_.resize(series_.back().values);
-    iterations_.resize(values_.size());
+    size_ = series_.back().values;
+    values_ = std::make_unique_for_overwrite<double[]>(size_);
+    place_iterations();
     cells_.assign(series_.back().cells, Cell{});
     struct Next {
         std::size_t value = 0, cell = 0;
@@ -98,29 +114,37 @@ bool Cells::place(std::span<const Observation> observations, const std::vector<i
         i += run.size();
         if (o.arm < 0 || o.arm >= arms || o.series < 0 || o.series >= count) continue;
         if (std::binary_search(excluded.begin(), excluded.end(), o.block)) continue;
+        const OfSeries& series = series_[static_cast<std::size_t>(o.series)];
         Next& to = next[static_cast<std::size_t>(o.series)];
         if (to.open == nullptr || to.open->block != o.block || to.open->arm != o.arm) {
             to.open = &cells_[to.cell++];
             to.open->block = o.block;
             to.open->arm = o.arm;
             to.open->begin = static_cast<std::uint32_t>(to.value);
+            to.open->first_iteration =
+                static_cast<std::uint32_t>(series.first_iteration + (series.alike ? 0 : to.value - series.values));
         }
         to.open->size += static_cast<std::uint32_t>(run.size());
-        for (const Observation& one : run) {
-            values_[to.value] = one.value;
-            iterations_[to.value++] = one.iteration;
-        }
+        if (!series.alike)
+            for (std::size_t k = 0; k < run.size(); ++k)
+                iterations_[series.first_iteration + to.value - series.values + k] = run[k].iteration;
+        for (const Observation& one : run) values_[to.value++] = one.value;
     }
     return sort_cells() && ordered;
 }
 
-/// How many values and runs of values of one boot each series has: where its values and cells begin.
+/// How many values and runs of values of one boot each series has: where its values and cells begin. Whether all its
+/// boots have the same iterations.
 bool Cells::count(std::span<const Observation> observations, const std::vector<int>& excluded) {
     struct Last {
         int block = 0, arm = -1, iteration = 0;
-        std::size_t values = 0, cells = 0;
+        std::size_t values = 0, cells = 0, size = 0;  ///< size: of the last cell
     };
     std::vector<Last> last(series_.size());
+    for (auto& series : series_) {
+        series.alike = true;
+        series.iterations.clear();
+    }
     const auto arms = static_cast<int>(arms_), count = static_cast<int>(series_.size()) - 1;
     bool ordered = true;
     stray_ = 0;
@@ -133,24 +157,45 @@ bool Cells::count(std::span<const Observation> observations, const std::vector<i
             continue;
         }
         if (std::binary_search(excluded.begin(), excluded.end(), o.block)) continue;
-        for (std::size_t k = 1; k < run.size(); ++k) ordered &= run[k - 1].iteration < run[k].iteration;
+        OfSeries& series = series_[static_cast<std::size_t>(o.series)];
         Last& at = last[static_cast<std::size_t>(o.series)];
-        if (at.block == o.block && at.arm == o.arm) {
-            ordered &= at.iteration < o.iteration;
-        } else {
+        const bool fresh = at.block != o.block || at.arm != o.arm;
+        if (fresh) {
+            series.alike &= at.size == series.iterations.size();
             ++at.cells;
             at.block = o.block;
             at.arm = o.arm;
+            at.size = 0;
         }
+        // What goes on as in the first boot is ordered if that is.
+        if (at.cells == 1 || !series.alike || !goes_on(series.iterations, at.size, run)) {
+            ordered &= ascending(run) && (fresh || at.iteration < o.iteration);
+            series.alike &= at.cells == 1;
+        }
+        if (at.cells == 1)
+            for (const Observation& one : run) series.iterations.push_back(one.iteration);
         at.iteration = run.back().iteration;
+        at.size += run.size();
         at.values += run.size();
     }
     series_[0].values = series_[0].cells = 0;
     for (std::size_t s = 0; s + 1 < series_.size(); ++s) {
+        series_[s].alike &= last[s].size == series_[s].iterations.size();
         series_[s + 1].values = series_[s].values + last[s].values;
         series_[s + 1].cells = series_[s].cells + last[s].cells;
     }
     return ordered;
+}
+
+void Cells::place_iterations() {
+    iterations_.clear();
+    for (std::size_t s = 0; s + 1 < series_.size(); ++s) {
+        series_[s].first_iteration = iterations_.size();
+        if (series_[s].alike)
+            iterations_.insert(iterations_.end(), series_[s].iterations.begin(), series_[s].iterations.end());
+        else
+            iterations_.resize(iterations_.size() + series_[s + 1].values - series_[s].values);
+    }
 }
 
 /// False when a boot has two cells in a series: its values did not stand together.
@@ -159,60 +204,85 @@ bool Cells::sort_cells() {
     for (std::size_t s = 0; s + 1 < series_.size(); ++s) {
         const auto begin = cells_.begin() + static_cast<std::ptrdiff_t>(series_[s].cells);
         const auto end = cells_.begin() + static_cast<std::ptrdiff_t>(series_[s + 1].cells);
-        if (!std::is_sorted(begin, end, less)) std::sort(begin, end, less);
+        const bool sorted = std::is_sorted(begin, end, less);
+        if (!sorted) std::sort(begin, end, less);
+        series_[s].table = sorted && series_[s].alike;
         if (std::adjacent_find(begin, end, same_boot) != end) return false;
     }
     return true;
 }
 
+/// Summaries of the values as observed, which their logarithms then replace; scores.
 void Cells::finish(std::size_t series) {
-    const auto& here = series_[series];
-    const std::size_t begin = here.values, size = series_[series + 1].values - begin;
-    if (scaled_.empty()) scaled_.resize(values_.size());
-    const auto values = std::span(values_).subspan(begin, size);
-    const auto scaled = std::span(scaled_).subspan(begin, size);
-    const bool normal = all_normal(values);
-    if (here.scale == Scale::log && normal)
-        log_all(values, scaled);
-    else
-        std::copy(values.begin(), values.end(), scaled.begin());
+    auto& here = series_[series];
+    const auto cells = std::span(cells_).subspan(here.cells, series_[series + 1].cells - here.cells);
+    const auto values = std::span(values_.get(), size_).subspan(here.values, series_[series + 1].values - here.values);
     const auto number = static_cast<int>(series);
-    for (std::size_t c = here.cells; c < series_[series + 1].cells; ++c) {
-        Cell& cell = cells_[c];
-        if (!normal) finish_cell(cell, here.scale);
-        if (cell.state == Cell::State::ok) cell.score = score_of(number, this->values(cell), this->scaled(cell));
+    const bool normal = all_normal(values);
+    if (!normal) find_states(cells, here.scale);
+    take_means(here, cells);
+    add_summaries(number, cells, {{values_.get(), size_}, means_}, arms_, summaries_);
+    if (here.quantile) {
+        for (Cell& cell : cells)
+            if (cell.state == Cell::State::ok) cell.score = score_of(number, this->values(cell));
+    } else {
+        if (here.scale == Scale::log) {
+            if (normal)
+                log_all(values, values);
+            else
+                take_logarithms(cells);
+            take_means(here, cells);
+        }
+        for (std::size_t c = 0; c < cells.size(); ++c)
+            if (cells[c].state == Cell::State::ok) cells[c].score = means_[c];
     }
-    series_[series].regular = is_regular(series);
+    here.regular = is_regular(series);
+}
+
+/// The means of the boots, as their values stand now, into means_.
+void Cells::take_means(const OfSeries& series, std::span<const Cell> cells) {
+    means_.resize(cells.size());
+    if (cells.empty()) return;
+    if (series.table)
+        return row_means(std::span(values_.get() + series.values, cells.size() * cells.front().size),
+                         cells.front().size, means_);
+    for (std::size_t c = 0; c < cells.size(); ++c) means_[c] = mean(values(cells[c]));
 }
 
 /// Of a series with values that are 0, negative, no numbers or all but 0.
-void Cells::finish_cell(Cell& cell, Scale scale) {
-    for (std::size_t i = cell.begin; i < cell.begin + cell.size; ++i) {
-        if (!std::isfinite(values_[i])) {
-            cell.state = Cell::State::not_finite;
-            return;
+void Cells::find_states(std::span<Cell> cells, Scale scale) {
+    for (Cell& cell : cells) {
+        for (const double value : values(cell)) {
+            if (!std::isfinite(value)) {
+                cell.state = Cell::State::not_finite;
+                break;
+            }
+            if (scale == Scale::log && value <= 0) cell.state = Cell::State::not_positive;
         }
-        if (scale == Scale::linear) continue;
-        if (values_[i] <= 0)
-            cell.state = Cell::State::not_positive;
-        else if (is_normal(values_[i]))
-            log_all(std::span(values_).subspan(i, 1), std::span(scaled_).subspan(i, 1));
-        else
-            scaled_[i] = std::log(values_[i]);
+    }
+}
+
+void Cells::take_logarithms(std::span<const Cell> cells) {
+    for (const Cell& cell : cells) {
+        if (cell.state != Cell::State::ok) continue;
+        for (double& value : std::span(values_.get() + cell.begin, cell.size)) {
+            if (is_normal(value))
+                log_all(std::span(&value, 1), std::span(&value, 1));
+            else
+                value = std::log(value);
+        }
     }
 }
 
 bool Cells::is_regular(std::size_t series) const {
     const auto cells = of(static_cast<int>(series));
-    if (cells.empty() || cells.size() % arms_ != 0) return false;
-    const auto first = iterations(cells.front());
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-        const auto own = iterations(cells[c]);
-        if (cells[c].state != Cell::State::ok || cells[c].arm != static_cast<int>(c % arms_) ||
-            cells[c].block != cells[c - c % arms_].block ||
-            !std::equal(own.begin(), own.end(), first.begin(), first.end()))
-            return false;
-    }
+    if (cells.empty() || cells.size() % arms_ != 0 || !series_[series].alike) return false;
+    for (std::size_t block = 0; block < cells.size(); block += arms_)
+        for (std::size_t a = 0; a < arms_; ++a) {
+            const Cell& cell = cells[block + a];
+            if (cell.state != Cell::State::ok || cell.arm != static_cast<int>(a) || cell.block != cells[block].block)
+                return false;
+        }
     return true;
 }
 

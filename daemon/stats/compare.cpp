@@ -57,8 +57,7 @@ double rank_equivalence(std::span<const double> ascending, double margin) {
     return std::max(upper, signed_rank_ascending(shifted).lower);
 }
 
-void rank_row(Measured& m) {
-    std::vector<double> ascending(m.d);
+void rank_row(Measured& m, std::vector<double> ascending) {
     std::sort(ascending.begin(), ascending.end());
     const SignedRank ranks = signed_rank_ascending(ascending);
     m.row.p_rank = ranks.p;
@@ -94,12 +93,10 @@ void set_test(Measured& m, const PairedT& test) {
 
 void Judge::measure(Measured& m, const Pairs& pairs) {
     m.row.n = static_cast<int>(pairs.d.size());
-    m.blocks = pairs.blocks;
     if (auto why = obstacle(m, pairs); !why.empty()) return drop(m, std::move(why));
-    m.d = pairs.d;
-    set_test(m, paired_t(m.d, pairs.tolerance));
+    set_test(m, paired_t(pairs.d, pairs.tolerance));
     fill(m);
-    if (m.usable && !m.test.exact) rank_row(m);
+    if (m.usable && !m.test.exact) rank_row(m, pairs.d);
 }
 
 void Judge::measure_unpaired(Measured& m, const std::vector<double>& arm, const std::vector<double>& against,

@@ -27,19 +27,19 @@ struct Measured {
     Scale scale = Scale::log;
     Better better = Better::lower;
     std::string unit, point;
+    int group = 0;  ///< its metric's place among all
     Level level;
     Level gate;  ///< of controls and arms of the same machine code: what their difference may spend
     double margin = 0;
+    bool has_margin = true;      ///< false: none can be said on its scale, so that nothing is material
     bool exact_mode = false;     ///< Design::exact
     const char* noun = "block";  ///< what n counts
     bool usable = false;         ///< there is an estimate
     PairedT test;
     Interval difference, equivalence;  ///< valid under the looks taken
-    std::vector<double> d;
-    double rank_least_p = 1;        ///< least two-sided p the rank test can give here
-    double rank_equivalence_p = 1;  ///< rank counterpart of p_equivalence
-    double exact_p = 1;             ///< two-sided p of a difference without variation
-    std::vector<int> blocks;        ///< used
+    double rank_least_p = 1;           ///< least two-sided p the rank test can give here
+    double rank_equivalence_p = 1;     ///< rank counterpart of p_equivalence
+    double exact_p = 1;                ///< two-sided p of a difference without variation
     std::optional<Earlier> earlier;
     bool taken_back = false;  ///< this look alone would not give the verdict of `earlier`
 };

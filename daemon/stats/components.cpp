@@ -123,7 +123,8 @@ std::vector<double> complete_blocks(std::span<const BootValues> boots, std::span
     return scores;
 }
 
-void fill_trend(Components& result, std::span<const BootValues> boots) {
+/// The mean slope of the boots of each block.
+std::vector<double> block_slopes(std::span<const BootValues> boots) {
     std::vector<double> of_blocks, slopes;
     Slopes slope;
     for (std::size_t i = 0; i < boots.size();) {
@@ -133,10 +134,13 @@ void fill_trend(Components& result, std::span<const BootValues> boots) {
             if (const auto s = slope.of(boots[i])) slopes.push_back(*s);
         if (!slopes.empty()) of_blocks.push_back(mean(slopes));
     }
-    if (of_blocks.empty()) return;
-    const PairedT test = paired_t(of_blocks);
-    result.trend = test.mean;
-    if (test.n >= 2 && !test.exact) result.trend_p = test.p;
+    return of_blocks;
+}
+
+std::optional<double> mean_slope(std::span<const double> of_blocks) {
+    if (of_blocks.empty()) return std::nullopt;
+    const bool same = std::equal(of_blocks.begin() + 1, of_blocks.end(), of_blocks.begin());
+    return same ? of_blocks.front() : mean(of_blocks);
 }
 
 }  // namespace
@@ -155,7 +159,7 @@ Components variance_components(std::span<const BootValues> boots, IndexMeans ind
     const double n = static_cast<double>(boots.size()) / inverse;
     result.iterations_per_boot = n;
     result.iteration = iteration_variance(boots, means, index_means);
-    fill_trend(result, boots);
+    result.trend = mean_slope(block_slopes(boots));
     int arms = 0;
     const auto scores = complete_blocks(boots, means, arms);
     const BlockDesign design = block_design(scores, arms);
@@ -163,6 +167,15 @@ Components variance_components(std::span<const BootValues> boots, IndexMeans ind
     result.boot = std::max(0.0, design.mean_square_residual - result.iteration.value_or(0) / n);
     result.block = std::max(0.0, (design.mean_square_block - design.mean_square_residual) / arms);
     return result;
+}
+
+Trend trend_of(std::span<const BootValues> boots) {
+    const auto slopes = block_slopes(boots);
+    Trend trend;
+    trend.slope = mean_slope(slopes);
+    const PairedT test = paired_t(slopes);
+    if (test.n >= 2 && !test.exact) trend.p = test.p;
+    return trend;
 }
 
 std::optional<double> slope_interaction_p(std::span<const BootValues> boots, int arm, int against) {

@@ -19,7 +19,6 @@ struct Components {
     std::optional<double> block, boot, iteration;  ///< variances, at least 0; absent where the data cannot tell
     double iterations_per_boot = 0;                ///< harmonic mean
     std::optional<double> trend;                   ///< mean slope per iteration index within a boot
-    std::optional<double> trend_p;                 ///< t test over blocks that the slope is 0
 };
 
 enum class IndexMeans { keep, remove };
@@ -29,6 +28,13 @@ enum class IndexMeans { keep, remove };
 /// first runs of a boot differ from later ones, and that is no noise. With one iteration a boot its variance cannot be
 /// told from that of the boots: `boot` is then both together.
 Components variance_components(std::span<const BootValues> boots, IndexMeans index_means = IndexMeans::remove);
+
+/// Within boots, over blocks.
+struct Trend {
+    std::optional<double> slope;  ///< as in Components
+    std::optional<double> p;      ///< t test over blocks that it is 0
+};
+Trend trend_of(std::span<const BootValues> boots);
 
 /// t test over blocks that two arms have the same slope over iterations; nullopt below two blocks.
 std::optional<double> slope_interaction_p(std::span<const BootValues> boots, int arm, int against);

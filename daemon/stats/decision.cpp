@@ -6,6 +6,7 @@
 
 #include "daemon/stats/exact.h"
 #include "daemon/stats/fisher.h"
+#include "daemon/stats/sentences.h"
 #include "daemon/stats/verdict.h"
 #include "daemon/stats/words.h"
 
@@ -157,7 +158,6 @@ std::vector<std::string> Decision::causes() const {
 void Decision::void_all(const std::string& cause) {
     out_.verdict = Verdict::invalid;
     out_.decided = true;
-    out_.sentence = fmt::format("{}: invalid, {}", stops(), cause);
     for (auto& m : rows_) {
         if (!m.row.question()) continue;
         m.row.verdict = Verdict::invalid;
@@ -168,21 +168,22 @@ void Decision::void_all(const std::string& cause) {
     }
 }
 
-void Decision::decide() {
+Conclusion Decision::decide() {
     const bool over = all_ended();
     for (auto& m : rows_) judge_row(m, over);
-    std::string cause;
+    Conclusion conclusion;
     if (!stage_.preview || over)
-        for (const auto& one : causes()) cause += (cause.empty() ? "" : "; ") + one;
-    if (cause.empty())
-        conclude();
-    else
-        void_all(cause);
-    for (auto& m : rows_) m.row.sentence = sentence(m, input_.arms, stage_);
+        for (const auto& one : causes()) conclusion.cause += (conclusion.cause.empty() ? "" : "; ") + one;
+    if (conclusion.cause.empty()) {
+        count(conclusion);
+        conclude(conclusion);
+    } else {
+        void_all(conclusion.cause);
+    }
+    return conclusion;
 }
 
-Decision::Count Decision::count() const {
-    Count count;
+void Decision::count(Conclusion& count) const {
     for (const auto& m : rows_) {
         if (!m.row.primary || !m.row.question()) continue;
         ++count.primaries;
@@ -195,11 +196,9 @@ Decision::Count Decision::count() const {
         const auto text = stopped_text(m);
         if (std::find(count.lost.begin(), count.lost.end(), text) == count.lost.end()) count.lost.push_back(text);
     }
-    return count;
 }
 
-void Decision::conclude() {
-    const Count counts = count();
+void Decision::conclude(const Conclusion& counts) {
     out_.decided = counts.primaries > 0 && counts.open == 0;
     if (!stage_.preview && stage_.last) out_.decided = true;
     std::vector<Verdict> verdicts;
@@ -214,37 +213,6 @@ void Decision::conclude() {
     }
     if (!all_known) out_.more_blocks.reset();
     out_.verdict = out_.decided ? worst(verdicts) : Verdict::pending;
-    out_.sentence = stop_sentence(counts);
-}
-
-std::string Decision::stops() const {
-    if (stage_.preview) return fmt::format("stops after {}, out of turn", counted(out_.blocks, stage_.noun));
-    return "stops at " + stage_.words(out_.blocks);
-}
-
-std::string Decision::stop_sentence(const Count& count) const {
-    const std::string here = stage_.words(out_.blocks);
-    if (stage_.preview && !out_.decided) return here + ": not a planned look, so no verdict";
-    const std::string all = counted(count.primaries, "primary comparison");
-    if (count.primaries == 0)
-        return fmt::format("{}: there is no primary metric", out_.decided ? stops() : "goes on at " + here);
-    std::string lost;
-    for (const auto& one : count.lost) lost += "; " + one;
-    if (count.open == 0 && count.unsettled == count.primaries)
-        return fmt::format("{}: nothing is left to compare{}", stops(), lost);
-    if (count.open == 0 && count.unsettled > 0) {
-        const int settled = count.primaries - count.unsettled;
-        return fmt::format("{}: {} of {} {} decided{}", stops(), settled, all, settled == 1 ? "is" : "are", lost);
-    }
-    if (count.open == 0) return fmt::format("{}: every primary comparison has its verdict", stops());
-    if (!out_.decided)
-        return fmt::format("goes on after {}: {} of {} still open; the next look is at {} blocks{}", here, count.open,
-                           all, stage_.looks[static_cast<std::size_t>(stage_.index) + 1], lost);
-    std::string text = fmt::format("{}, the last: {} of {} inconclusive{}", stops(), count.open, all, lost);
-    if (out_.more_blocks)
-        text += fmt::format("; about {} would likely settle it",
-                            counted(*out_.more_blocks, ("more " + std::string(stage_.noun)).c_str()));
-    return text;
 }
 
 }  // namespace kab::stats

@@ -24,8 +24,7 @@ Matched match(const Cells& cells, int series, const Cell& arm, const Cell& again
     const auto own = cells.iterations(arm), other = cells.iterations(against);
     if (std::equal(own.begin(), own.end(), other.begin(), other.end())) return {arm.score, against.score, true};
     const auto values_arm = cells.values(arm), values_against = cells.values(against);
-    const auto all_scaled_arm = cells.scaled(arm), all_scaled_against = cells.scaled(against);
-    std::vector<double> a, b, scaled_a, scaled_b;
+    std::vector<double> a, b;
     std::size_t i = 0, j = 0;
     while (i < own.size() && j < other.size()) {
         if (own[i] < other[j]) {
@@ -33,14 +32,12 @@ Matched match(const Cells& cells, int series, const Cell& arm, const Cell& again
         } else if (own[i] > other[j]) {
             ++j;
         } else {
-            a.push_back(values_arm[i]);
-            b.push_back(values_against[j]);
-            scaled_a.push_back(all_scaled_arm[i++]);
-            scaled_b.push_back(all_scaled_against[j++]);
+            a.push_back(values_arm[i++]);
+            b.push_back(values_against[j++]);
         }
     }
     if (a.empty()) return {};
-    return {cells.score_of(series, a, scaled_a), cells.score_of(series, b, scaled_b), true};
+    return {cells.score_of(series, a), cells.score_of(series, b), true};
 }
 
 void count_state(Pairs& pairs, const Cell& cell) {

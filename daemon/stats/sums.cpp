@@ -10,6 +10,8 @@ namespace {
 
 class Accumulator {
   public:
+    Accumulator() = default;
+    Accumulator(double sum, double lost) : sum_(sum), lost_(lost) {}
     void add(double value) {
         // What the addition lost, exactly, without asking which of the two is larger (Knuth, The Art of Computer
         // Programming 2, section 4.2.2, theorem B).
@@ -27,18 +29,23 @@ class Accumulator {
     double sum_ = 0, lost_ = 0;
 };
 
+constexpr std::size_t lanes = 4, few = 16;
+
 /// The sum of term(0) .. term(n - 1): of many terms every fourth apart and then the four, so that an addition need not
-/// wait for the one before it.
+/// wait for the one before it, and a wide register can take all four.
 template <class Term>
-double compensated(std::size_t n, const Term& term) {
-    constexpr std::size_t lanes = 4, few = 16;
+[[gnu::always_inline]] inline double compensated(std::size_t n, const Term& term) {
     Accumulator total;
     std::size_t i = 0;
     if (n >= few) {
-        std::array<Accumulator, lanes> lane;
+        std::array<double, lanes> sums{}, lost{};
         for (; i + lanes <= n; i += lanes)
-            for (std::size_t k = 0; k < lanes; ++k) lane[k].add(term(i + k));
-        for (const auto& one : lane) total.add(one);
+            for (std::size_t k = 0; k < lanes; ++k) {
+                const double value = term(i + k), next = sums[k] + value, part = next - sums[k];
+                lost[k] += (sums[k] - (next - part)) + (value - part);
+                sums[k] = next;
+            }
+        for (std::size_t k = 0; k < lanes; ++k) total.add(Accumulator(sums[k], lost[k]));
     }
     for (; i < n; ++i) total.add(term(i));
     return total.total();
@@ -57,6 +64,27 @@ double mean(std::span<const double> values) {
     if (std::isfinite(plain)) return plain / n;
     // Each part is small enough, at the price of a rounding in denormals.
     return compensated(values.size(), [&](std::size_t i) { return values[i] / n; });
+}
+
+void row_means(std::span<const double> table, std::size_t width, std::span<double> to) {
+    std::size_t row = 0;
+    const auto n = static_cast<double>(width);
+    if (width < few)
+        for (; row + lanes <= to.size(); row += lanes) {
+            const double* const at = table.data() + row * width;
+            std::array<double, lanes> sums{}, lost{};
+            for (std::size_t i = 0; i < width; ++i)
+                for (std::size_t k = 0; k < lanes; ++k) {
+                    const double value = at[k * width + i], next = sums[k] + value, part = next - sums[k];
+                    lost[k] += (sums[k] - (next - part)) + (value - part);
+                    sums[k] = next;
+                }
+            for (std::size_t k = 0; k < lanes; ++k) {
+                const double plain = Accumulator(sums[k], lost[k]).total();
+                to[row + k] = std::isfinite(plain) ? plain / n : mean(table.subspan((row + k) * width, width));
+            }
+        }
+    for (; row < to.size(); ++row) to[row] = mean(table.subspan(row * width, width));
 }
 
 Moments moments(std::span<const double> values) {

@@ -21,6 +21,10 @@ Moments moments(std::span<const double> values);
 
 double mean(std::span<const double> values);
 
+/// The mean of each row of a table, to the last bit that of mean(row), but several rows at a time. `to` has one place a
+/// row; the rows are `width` (at least 1) values long.
+void row_means(std::span<const double> table, std::size_t width, std::span<double> to);
+
 /// Of a copy, interpolated between order statistics (R's type 7: Hyndman and Fan, Amer. Statistician 50, 1996);
 /// 0 <= q <= 1. 0 when empty.
 double quantile(std::span<const double> values, double q);

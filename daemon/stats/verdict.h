@@ -1,7 +1,6 @@
 #pragma once
-// From intervals to verdicts, in the order of docs/statistics.md, and the sentence that goes with each.
+// From intervals to verdicts, in the order of docs/statistics.md.
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "daemon/stats/compare.h"
@@ -11,6 +10,8 @@ namespace kab::stats {
 /// Does the interval valid under the looks exclude no change? A difference without variation must, outside exact
 /// mode, have been seen in enough blocks for the sign test.
 bool differs(const Measured& m);
+/// The same at the given level of a single test, each side.
+bool differs_at(const Measured& m, double nominal);
 /// Does the equivalence interval lie inside the margin?
 bool inside_margin(const Measured& m);
 /// Does the interval lie wholly beyond the margin? Never where there is none, but in exact mode, where 0 is a margin.
@@ -20,12 +21,6 @@ bool beyond_margin(const Measured& m);
 /// for a difference (the adjusted p of a secondary). Sets material and fragile. A metric that is better
 /// in neither direction gives `none` for a difference; an arm of the same machine code stays `open`.
 void judge(Measured& m, bool significant, Verdict open);
-
-/// Why a control, or an arm of the same machine code, fails its gate; nullopt when it passes or could not be measured.
-std::optional<std::string> gate_failure(const Measured& m, const std::vector<ArmInfo>& arms);
-
-/// One plain sentence: what was compared, the figures, what follows from them.
-std::string sentence(const Measured& m, const std::vector<ArmInfo>& arms, const Stage& stage);
 
 /// Blocks beyond those at hand that would settle an open comparison with 80% power, were its estimate and
 /// spread true; nullopt when no realistic number would.

@@ -1,7 +1,7 @@
-// The analysis on the data of stats_vs_r.py, timed; and how long a million samples and the exact tied Mann-Whitney test
-// take. Called by stats_vs_r.py.
-// usage: stats_vs_r DATA OUT | stats_vs_r --others
-#include <fmt/core.h>
+// The figures of an analysis on the data of stats_vs_r.py, timed; and how long a million samples and the exact tied
+// Mann-Whitney test take. Called by stats_vs_r.py.
+// usage: stats_vs_r DATA OUT | stats_vs_r --words DATA | stats_vs_r --others
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,11 +9,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
-#include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "daemon/stats/analysis.h"
+#include "daemon/stats/figures.h"
 #include "daemon/stats/mann_whitney.h"
 #include "daemon/stats/random.h"
 
@@ -38,6 +39,11 @@ Took timed(const Work& work) {
     return {wall.count(), cpu() - cpu_before};
 }
 
+struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, Close>;
+
 /// Doubles: arms, points, metrics, blocks, iterations; failed boots and all boots of each arm; then the values, the
 /// iteration running fastest, then point, metric, arm, block. The last arm is the control.
 struct Data {
@@ -45,9 +51,13 @@ struct Data {
     std::size_t at = 0;
 
     bool read(const char* path) {
-        std::ifstream in(path, std::ios::binary);
-        for (double number = 0; in.read(reinterpret_cast<char*>(&number), sizeof number);) numbers.push_back(number);
-        return numbers.size() > 5;
+        const File file(std::fopen(path, "rb"));
+        if (!file || std::fseek(file.get(), 0, SEEK_END) != 0) return false;
+        const long size = std::ftell(file.get());
+        if (size < 0 || std::fseek(file.get(), 0, SEEK_SET) != 0) return false;
+        numbers.resize(static_cast<std::size_t>(size) / sizeof(double));
+        return std::fread(numbers.data(), sizeof(double), numbers.size(), file.get()) == numbers.size() &&
+               numbers.size() > 5;
     }
     double next() { return numbers.at(at++); }
     int count() { return static_cast<int>(next()); }
@@ -79,52 +89,70 @@ Input read_input(Data& data) {
     return input;
 }
 
-void put(std::string& out, std::optional<double> value) {
-    out += value ? fmt::format(" {:.17g}", *value) : " -";
+using Text = fmt::memory_buffer;
+
+/// Numbers as short as they can be read back from to the last bit.
+void put(Text& out, std::optional<double> value) {
+    if (value)
+        fmt::format_to(std::back_inserter(out), " {}", *value);
+    else
+        out.append(std::string_view(" -"));
 }
 
-std::string text_of(const Output& output) {
-    std::string out;
+void put_text(Text& out, const Output& output) {
+    const auto to = std::back_inserter(out);
     for (const auto& c : output.comparisons) {
         const Estimate none, e = c.estimate.value_or(none), r = c.rank_estimate.value_or(none);
-        out += fmt::format("comparison {} {} {} {}", c.arm, c.metric.substr(1), c.series, c.n);
+        fmt::format_to(to, "comparison {} {} {} {}", c.arm, c.metric.substr(1), c.series, c.n);
         for (const double value : {e.value, e.low, e.high, c.sd, c.t, c.df}) put(out, value);
         for (const auto& value : {c.p, c.p_sequential, c.p_adjusted, c.p_rank}) put(out, value);
         for (const double value : {r.value, r.low, r.high, r.level}) put(out, value);
         put(out, c.p_equivalence);
         put(out, c.detectable);
-        out += '\n';
+        out.push_back('\n');
     }
     for (const auto& c : output.components) {
-        out += fmt::format("component {}", c.series);
+        fmt::format_to(to, "component {}", c.series);
         for (const auto& value : {c.block, c.boot, c.iteration, c.trend}) put(out, value);
-        out += '\n';
+        out.push_back('\n');
     }
     for (const auto& s : output.summaries)
-        out += fmt::format("summary {} {} {:.17g} {:.17g} {:.17g} {:.17g}\n", s.arm, s.series, s.mean,
-                           s.relative_sd.value_or(0), s.min, s.max);
-    for (const auto& f : output.failures) out += fmt::format("failure {} {:.17g}\n", f.arm, f.p.value_or(-1));
-    return out;
+        fmt::format_to(to, "summary {} {} {} {} {} {}\n", s.arm, s.series, s.mean, s.relative_sd.value_or(0), s.min,
+                       s.max);
+    for (const auto& f : output.failures) fmt::format_to(to, "failure {} {}\n", f.arm, f.p.value_or(-1));
+}
+
+int no_data(const char* path) {
+    fmt::print(stderr, "stats_vs_r: {}: no data\n", path);
+    return 1;
 }
 
 int analyse_file(const char* data_path, const char* out_path) {
     Data data;
-    if (!data.read(data_path)) {
-        fmt::print(stderr, "stats_vs_r: {}: no data\n", data_path);
-        return 1;
-    }
+    if (!data.read(data_path)) return no_data(data_path);
     const Input input = read_input(data);
     Output output;
-    const Took took = timed([&] { output = analyse(input); });
-    const Took again = timed([&] { (void)analyse(input); });
-    std::ofstream out(out_path);
-    out << text_of(output)
-        << fmt::format("time {:.9f} {:.9f} {:.9f} {:.9f}\n", took.wall, took.cpu, again.wall, again.cpu);
-    out.close();
-    if (!out) {
+    const Took took = timed([&] { output = figures(input); });
+    const Took again = timed([&] { (void)figures(input); });
+    Text text;
+    put_text(text, output);
+    fmt::format_to(std::back_inserter(text), "time {} {} {} {}\n", took.wall, took.cpu, again.wall, again.cpu);
+    std::FILE* const out = std::fopen(out_path, "wb");
+    const bool written = out != nullptr && std::fwrite(text.data(), 1, text.size(), out) == text.size();
+    if (out == nullptr || std::fclose(out) != 0 || !written) {
         fmt::print(stderr, "stats_vs_r: {}: cannot be written\n", out_path);
         return 1;
     }
+    return 0;
+}
+
+/// First in the process, as everything else.
+int print_with_words(const char* data_path) {
+    Data data;
+    if (!data.read(data_path)) return no_data(data_path);
+    const Input input = read_input(data);
+    const Took took = timed([&] { (void)analyse(input); });
+    fmt::print("{} {}\n", took.wall, took.cpu);
     return 0;
 }
 
@@ -184,9 +212,10 @@ void print_mann_whitney() {
 
 int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
+    if (arguments.size() == 2 && arguments[0] == "--words") return kab::stats::print_with_words(argv[2]);
     if (arguments.size() == 2) return kab::stats::analyse_file(argv[1], argv[2]);
     if (arguments != std::vector<std::string>{"--others"}) {
-        fmt::print(stderr, "usage: stats_vs_r DATA OUT | stats_vs_r --others\n");
+        fmt::print(stderr, "usage: stats_vs_r DATA OUT | stats_vs_r --words DATA | stats_vs_r --others\n");
         return 2;
     }
     kab::stats::print_million("four arms, 20 points, 6 metrics", kab::stats::million(true, 4, 120, 32, 65));

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The analysis beside R on the same data, by turns in one run.
+"""The figures of an analysis beside R on the same data, by turns in one run.
 
-Makes one data set (4 arms x 20 points x 6 metrics x 32 blocks x 5 iterations), has kab's analysis and R compute it
-five times each, checks that both give the same figures, and prints the times. R does it in two ways (stats_vs_r.R):
-all comparisons at once as matrices, and by t.test, wilcox.test and aov for each. Then the time of a million samples and
+Makes one data set (4 arms x 20 points x 6 metrics x 32 blocks x 5 iterations), has kab and R compute all figures
+of it five times each, checks that both give the same figures, and prints the times. R does it in two ways (stats_vs_r.R):
+all comparisons at once as matrices, and by t.test, wilcox.test and aov for each. Neither writes sentences or warnings;
+what kab takes with them is a line of its own. Then the time of a million samples and
 of the exact tied Mann-Whitney test.
 
   cmake --build build/dev --target stats_vs_r
@@ -68,8 +69,14 @@ def run(command):
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def run_with_words(program, data):
+    """(wall, CPU) seconds of a first analysis with all that kab says of the figures."""
+    done = subprocess.run([program, "--words", data], stdout=subprocess.PIPE, text=True, check=True)
+    return tuple(map(float, done.stdout.split()))
+
+
 def read(path):
-    """{(kind, key...): [fields]} and the seconds of the analysis: wall, CPU, and both of it done again."""
+    """{(kind, key...): [fields]} and the seconds of the figures: wall, CPU, and both of it done again."""
     rows, took = {}, None
     for line in path.read_text().splitlines():
         kind, *fields = line.split()
@@ -117,7 +124,7 @@ def print_times(what, times):
 
 
 def compare(program, options):
-    kinds = ("the analysis alone", "the same again in the process", "whole process, start and files")
+    kinds = ("the figures alone, first time", "the figures again in the process", "whole process, start and files")
     times = {(kind, clock): ([], [], []) for kind in kinds for clock in ("wall", "CPU")}
     with tempfile.TemporaryDirectory(prefix="kab-bench-") as name:
         folder = pathlib.Path(name)
@@ -127,18 +134,22 @@ def compare(program, options):
         script = ["Rscript", "--vanilla", pathlib.Path(__file__).with_suffix(".R"), data]
         outs = [folder / "kab", folder / "matrices", folder / "calls"]
         commands = ([program, data, outs[0]], [*script, outs[1], "matrices"], [*script, outs[2], "calls"])
-        results = [None, None, None]
+        results, words = [None, None, None], []
         for _ in range(options.runs):
             for which, command in enumerate(commands):
                 process = run(command)
                 results[which], inside = read(outs[which])
                 for key, seconds in zip(times, (*inside, *process), strict=True):
                     times[key][which].append(seconds)
+            words.append(run_with_words(program, data))
     print(f"{ARMS} arms x {POINTS} points x {METRICS} metrics x {BLOCKS} blocks x {ITERATIONS} iterations, "
           f"seed {options.seed}\nmedians of {options.runs} runs each, by turns; ms, and as multiples of kab's")
     print(f"{'':37} {'kab':>10} {'R matrices':>10} {'':7} {'R calls':>10}")
     for (kind, clock), of_programs in times.items():
         print_times(f"{kind}, {clock}", of_programs)
+    wall, cpu = (1e3 * statistics.median(one) for one in zip(*words))
+    print(f"{'figures, sentences and warnings, wall':37} {wall:10.2f}")
+    print(f"{'figures, sentences and warnings, CPU':37} {cpu:10.2f}")
     lines, largest = differences(results[0], results[1])
     more, larger = differences(results[0], results[2])
     return lines + more, {key: max(largest[key], larger[key]) for key in largest}

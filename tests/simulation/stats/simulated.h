@@ -10,6 +10,7 @@
 
 #include "daemon/stats/analysis.h"
 #include "daemon/stats/distributions.h"
+#include "daemon/stats/figures.h"
 #include "daemon/stats/random.h"
 
 namespace kab::stats {
@@ -78,7 +79,7 @@ inline Output run_one(const Scenario& scenario, std::uint64_t seed, int& blocks)
     for (input.look = 0;; ++input.look) {
         const int until = input.design.looks[static_cast<std::size_t>(input.look)];
         while (blocks < until) add_block(input, scenario, ++blocks, random);
-        Output output = analyse(input);
+        Output output = figures(input);
         if (output.decided) return output;
     }
 }
