@@ -16,23 +16,24 @@ constexpr std::int64_t lines_of_text = 400;
 /// Every so many lines have the word that the script looks for.
 constexpr std::int64_t lines_a_match = 4;
 
-/// One script. $$ is the number of its shell. A pipeline's status is that of its last command, so what came out of
-/// the others is looked at.
+/// One script: TEXT MATCHES TOOLS. $$ is the number of its shell. A pipeline's status is that of its last command, so
+/// what came out of the others is looked at. The tools are called by their paths: by its name alone busybox's shell may
+/// run one of its own (FEATURE_SH_STANDALONE, on in Debian's) without the execve() that is part of what is measured.
 constexpr const char* one_script = R"(set -e
-sort <"$1" >sorted.$$
-od sorted.$$ | sort -n -k 1 >dump.$$
+"$3/sort" <"$1" >sorted.$$
+"$3/od" sorted.$$ | "$3/sort" -n -k 1 >dump.$$
 test -s dump.$$
-grep the sorted.$$ | tee found.$$ | wc >count.$$
+"$3/grep" the sorted.$$ | "$3/tee" found.$$ | "$3/wc" >count.$$
 read lines rest <count.$$
 test "$lines" -eq "$2"
-rm sorted.$$ dump.$$ found.$$ count.$$
+"$3/rm" sorted.$$ dump.$$ found.$$ count.$$
 )";
 
-/// A round: TEXT MATCHES CONCURRENCY SHELL.
+/// A round: TEXT MATCHES CONCURRENCY SHELL TOOLS.
 constexpr const char* round_script = R"(children=
 i=0
 while test $i -lt "$3"; do
-    "$4" one "$1" "$2" &
+    "$4" one "$1" "$2" "$5" &
     children="$children $!"
     i=$((i + 1))
 done
@@ -59,7 +60,7 @@ std::string make_text() {
 
 class Shell final : public Workload {
   public:
-    Shell(std::string shell, std::string path) : shell_(std::move(shell)), path_("PATH=" + std::move(path)) {}
+    Shell(std::string shell, std::string tools) : shell_(std::move(shell)), tools_(std::move(tools)) {}
 
     Status prepare(const RunContext&) override {
         if (::access(shell_.c_str(), X_OK) != 0)
@@ -95,9 +96,9 @@ class Shell final : public Workload {
     Result<WorkTimes> run_rounds(std::int64_t loops, std::int64_t concurrency) {
         const auto matches = std::to_string((lines_of_text + lines_a_match - 1) / lines_a_match);
         const auto together = std::to_string(concurrency);
-        const char* const arguments[] = {shell_.c_str(),   "round",        "text", matches.c_str(),
-                                         together.c_str(), shell_.c_str(), nullptr};
-        const char* const environment[] = {path_.c_str(), nullptr};
+        const char* const arguments[] = {shell_.c_str(),   "round",        "text",         matches.c_str(),
+                                         together.c_str(), shell_.c_str(), tools_.c_str(), nullptr};
+        const char* const environment[] = {nullptr};
         WorkTimes times;
         times.started_ns = raw_clock_ns();
         for (std::int64_t i = 1; i <= loops; ++i) {
@@ -113,14 +114,14 @@ class Shell final : public Workload {
         return times;
     }
 
-    std::string shell_, path_;
+    std::string shell_, tools_;
     std::optional<TempDir> directory_;
 };
 
 }  // namespace
 
-std::unique_ptr<Workload> make_shell_of(std::string shell, std::string path) {
-    return std::make_unique<Shell>(std::move(shell), std::move(path));
+std::unique_ptr<Workload> make_shell_of(std::string shell, std::string tools) {
+    return std::make_unique<Shell>(std::move(shell), std::move(tools));
 }
 
 std::unique_ptr<Workload> make_shell() {
