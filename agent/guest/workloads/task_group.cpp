@@ -110,10 +110,14 @@ Status TaskGroup::wait_for_all(FutexWord& word) const {
 
 /// A task that was killed will not be done; neither will those that wait for one that failed.
 Status TaskGroup::none_ended_badly() const {
-    siginfo_t info{};
-    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return fail_errno(errno, "waitid");
-    if (info.si_pid != 0 && (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED))
-        return fail(Fault::io, "a task was killed by signal {}", info.si_status);
+    // One by one: P_ALL shows the same ended task each time.
+    for (std::size_t i = 0; i < pids_.size(); ++i) {
+        siginfo_t info{};
+        if (::waitid(P_PID, static_cast<id_t>(pids_[i]), &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+            return fail_errno(errno, fmt::format("waitid for task {}", i + 1));
+        if (info.si_pid != 0 && (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED))
+            return fail(Fault::io, "task {} of {} was killed by signal {}", i + 1, tasks_, info.si_status);
+    }
     return told_failure();
 }
 

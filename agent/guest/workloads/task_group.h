@@ -55,6 +55,8 @@ class TaskGroup {
     /// Until each has done its work. When one has failed and others get no further for a second, its failure:
     /// they may wait for it in vain.
     Status wait_until_done();
+    /// By number.
+    const std::vector<pid_t>& pids() const { return pids_; }
     /// Reaps all. The first failure, as the task told it or by how it ended.
     Status verdict();
 

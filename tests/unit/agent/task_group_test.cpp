@@ -77,7 +77,21 @@ TEST(TaskGroup, ATaskThatIsKilledIsTold) {
     ASSERT_TRUE(group->go());
     const auto done = group->wait_until_done();
     ASSERT_FALSE(done);
-    EXPECT_THAT(done.error().text(), HasSubstr("a task was killed by signal 9"));
+    EXPECT_THAT(done.error().text(), HasSubstr("task 1 of 2 was killed by signal 9"));
+}
+
+TEST(TaskGroup, ATaskThatIsKilledIsToldBehindOneThatEndedWell) {
+    auto group = TaskGroup::make(3, false);
+    ASSERT_TRUE(group);
+    const TaskBody body{at_once, [](std::uint32_t number) {
+                            if (number == 1) (void)::raise(SIGKILL);
+                            return TaskResult{};
+                        }};
+    ASSERT_TRUE(group->start(body));
+    ASSERT_TRUE(group->go());
+    const auto done = group->wait_until_done();
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().text(), HasSubstr("task 2 of 3 was killed by signal 9"));
 }
 
 }  // namespace
