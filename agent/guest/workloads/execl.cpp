@@ -11,6 +11,7 @@
 #include "agent/guest/shared_memory.h"
 #include "agent/guest/text.h"
 #include "agent/guest/workloads/unixbench.h"
+#include "common/files.h"
 
 namespace kab::guest {
 namespace {
@@ -78,7 +79,13 @@ class Execl final : public Workload {
   public:
     explicit Execl(std::string program) : program_(std::move(program)) {}
 
-    Status prepare(const RunContext&) override { return {}; }
+    Status prepare(const RunContext&) override {
+        std::error_code error;
+        auto found = fs::canonical(program_, error);
+        if (error) return fail_errno(error.value(), "find " + program_);
+        program_ = found.string();
+        return {};
+    }
 
     Result<std::vector<msg::Sample>> run(const RunContext& context, Meter& meter) override {
         const auto loops = context.parameter("loops");
@@ -96,7 +103,7 @@ class Execl final : public Workload {
     }
 
   private:
-    std::string program_;
+    std::string program_;  ///< without links from prepare() on: /proc/self/exe would cost each call a look-up by pid
 };
 
 }  // namespace

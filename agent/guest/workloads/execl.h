@@ -9,7 +9,8 @@ namespace kab::guest {
 /// "execl", UnixBench's program replacement: a process calls execl() of its own program, `loops` times.
 ///
 /// Metrics: `rate`, calls a second from before the first until the last image has started its main(), and UnixBench's
-/// `index`. `program` is what is executed; it must hand its arguments to execl_main() when is_execl() says so.
+/// `index`. `program` is what is executed (links are followed once, before the first
+/// run); it must hand its arguments to execl_main() when is_execl() says so.
 std::unique_ptr<Workload> make_execl_of(std::string program);
 std::unique_ptr<Workload> make_execl();  ///< of the running program
 
