@@ -48,6 +48,13 @@ CheckedChild::~CheckedChild() {
     if (const auto reaped = reap(pid_); !reaped) say(name_ + ": " + reaped.error().text());
 }
 
+Result<bool> CheckedChild::has_ended() const {
+    siginfo_t info{};
+    if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return fail_errno(errno, "waitid for " + name_);
+    return info.si_pid != 0;
+}
+
 Status CheckedChild::wait() {
     const auto status = reap(std::exchange(pid_, -1));
     if (!status) return fail(Fault::io, "{}: {}", name_, status.error().text());

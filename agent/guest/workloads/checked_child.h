@@ -21,6 +21,8 @@ class CheckedChild {
     ~CheckedChild();
 
     pid_t pid() const { return pid_; }
+    /// Whether it has ended already; wait() then tells how.
+    Result<bool> has_ended() const;
     /// Until it ends: its error, or how it ended if it said nothing.
     Status wait();
 

@@ -10,12 +10,11 @@
 #include <cerrno>
 #include <optional>
 
-#include "agent/guest/text.h"
 #include "agent/guest/workloads/checked_child.h"
 #include "agent/guest/workloads/ipc_namespaces.h"
 #include "agent/guest/workloads/ipcns_objects.h"
+#include "agent/guest/workloads/leak_search.h"
 #include "common/files.h"
-#include "common/units.h"
 
 namespace kab::guest {
 namespace {
@@ -23,8 +22,6 @@ namespace {
 constexpr std::int64_t together = 32;         // children alive at a time
 constexpr std::int64_t spare_namespaces = 4;  // two of a round, one of a drain, one of somebody else
 constexpr int parents_value = 5, leavers_value = 7;
-/// Batches after which memory that still grows is leaked: a cache may grow at first, not for ever.
-constexpr int most_batches = 8;
 /// Less than any object that a namespace has: what grows by more in each batch is not freed.
 constexpr std::int64_t least_leak_bytes = 256;
 
@@ -106,17 +103,6 @@ Status enter_while_left(std::int64_t round) {
     return leaver->wait();
 }
 
-/// Kernel memory in small objects that cannot be reclaimed, in bytes.
-Result<std::int64_t> kernel_objects() {
-    auto text = read_file("/proc/meminfo");
-    if (!text) return pass(text);
-    auto value = field(*text, "SUnreclaim");
-    if (const auto unit = value.find(' '); unit != std::string_view::npos) value = value.substr(0, unit);
-    const auto kib = parse_integer(value);
-    if (!kib) return fail(Fault::io, "/proc/meminfo says nothing of SUnreclaim");
-    return *kib * 1024;
-}
-
 class IpcnsCheck final : public Workload {
   public:
     Status prepare(const RunContext& context) override {
@@ -146,30 +132,21 @@ class IpcnsCheck final : public Workload {
     Result<std::vector<msg::Sample>> drain(const RunContext& context, const Meter&) override {
         const std::int64_t deadline_ns = raw_clock_ns() + context.drain_limit.count();
         const std::int64_t namespaces = context.parameter("namespaces");
-        std::int64_t before = 0, grown = 0;
-        for (int batch = 0; batch < most_batches; ++batch) {
-            if (batch > 0)  // the first is that of the run
-                if (auto filled = fill_batch(namespaces); !filled) return pass(filled);
+        LeakSearch search;  // the first batch is that of the run
+        search.batch_name = fmt::format("batch of {} ipc namespaces", namespaces);
+        search.least_leak_bytes = namespaces * least_leak_bytes;
+        search.carry_out = [=] { return fill_batch(namespaces); };
+        search.measure = [=, this]() -> Result<std::int64_t> {
             const Nanoseconds left{std::max<std::int64_t>(0, deadline_ns - raw_clock_ns())};
             if (auto freed = wait_for_ipc_namespaces_below(lowest_limit_, left); !freed) return pass(freed);
-            const auto now = kernel_objects();
-            if (!now) return pass(now);
-            grown = *now - before;
-            before = *now;
-            if (batch > 0 && grown < namespaces * least_leak_bytes) return restore();
-        }
-        return fail(Fault::io,
-                    "each batch of {} ipc namespaces leaves memory behind: the last of {} took {} bytes more than the "
-                    "one before (SUnreclaim), expected less than {}",
-                    namespaces, most_batches, grown, namespaces * least_leak_bytes);
-    }
-
-  private:
-    Result<std::vector<msg::Sample>> restore() {
+            return kernel_objects();
+        };
+        if (auto freed = expect_no_leak(search); !freed) return pass(freed);
         if (auto restored = limit_->restore(); !restored) return pass(restored);
         return std::vector<msg::Sample>();
     }
 
+  private:
     std::int64_t lowest_limit_ = 0;
     std::optional<IpcNamespaceLimit> limit_;  ///< raised from prepare() to drain()
 };

@@ -12,6 +12,7 @@
 #include "agent/guest/workloads/checked_child.h"
 #include "agent/guest/workloads/proc_check.h"
 #include "common/files.h"
+#include "common/units.h"
 
 namespace kab::guest {
 namespace {
@@ -20,6 +21,8 @@ constexpr const char* entry = "/proc/kab_removable";
 constexpr const char* control = "/proc/kab_removable_control";
 constexpr const char* content = "removable\n";
 constexpr int openers = 2;  // processes that open and close it until it is gone
+/// Far longer than anything here takes, even emulated on a busy machine.
+constexpr Nanoseconds patience = std::chrono::seconds(60);
 
 Status tell_kernel(const char* command) {
     auto fd = open_file(control, O_WRONLY);
@@ -70,12 +73,14 @@ Status read_blocked() {
 }
 
 Status open_until_gone() {
-    for (;;) {
+    const std::int64_t deadline_ns = raw_clock_ns() + patience.count();
+    while (raw_clock_ns() < deadline_ns) {
         const UniqueFd fd(::open(entry, O_RDONLY | O_CLOEXEC));
         if (fd.get() >= 0) continue;
         if (errno == ENOENT) return {};
         return fail_errno(errno, std::string("open ") + entry + " while it is removed, expected success or ENOENT,");
     }
+    return fail(Fault::timeout, "{} is there {} after its removal was asked for", entry, format_duration(patience));
 }
 
 /// One round: make the entry, fill it with readers, remove it, let the readers go.
@@ -108,12 +113,29 @@ class Round {
         for (std::int64_t i = 0; i < readers_; ++i)
             if (auto started = start(fmt::format("reader {} of {}", i + 1, readers_), read_blocked); !started)
                 return started;
+        const std::int64_t deadline_ns = raw_clock_ns() + patience.count();
         for (;;) {
             const auto inside = ask_kernel("inside");
             if (!inside) return pass(inside);
             if (*inside == readers_) return {};
+            if (auto waiting = none_has_ended(); !waiting) return waiting;
+            if (raw_clock_ns() >= deadline_ns)
+                return fail(Fault::timeout, "{} of {} readers are inside {} after {}", *inside, readers_, entry,
+                            format_duration(patience));
             ::sched_yield();
         }
+    }
+
+    /// A reader that comes out before it is let go will not be inside again.
+    Status none_has_ended() {
+        for (auto& process : processes_) {
+            const auto ended = process.has_ended();
+            if (!ended) return pass(ended);
+            if (!*ended) continue;
+            if (auto how = process.wait(); !how) return how;
+            return fail(Fault::io, "a reader left {} before it was let go", entry);
+        }
+        return {};
     }
 
     Status begin_removal() {

@@ -9,6 +9,7 @@
 
 #include "agent/guest/workloads/checked_child.h"
 #include "agent/guest/workloads/ipcns_objects.h"
+#include "agent/guest/workloads/leak_search.h"
 #include "agent/guest/workloads/proc_check.h"
 
 namespace kab::guest {
@@ -43,6 +44,52 @@ TEST(CheckedChild, TellsItsErrorOrHowItEnded) {
     });
     ASSERT_TRUE(killed);
     EXPECT_THAT(killed->wait().error().text(), HasSubstr("c was killed by signal 9"));
+}
+
+TEST(CheckedChild, IsSeenToHaveEndedAndStillTellsHow) {
+    int go[2];
+    ASSERT_EQ(::pipe(go), 0);
+    auto child = CheckedChild::start("f", [&] {
+        ::close(go[1]);
+        char byte = 0;
+        (void)!::read(go[0], &byte, 1);
+        return Status(fail(Fault::io, "too early"));
+    });
+    ASSERT_TRUE(child);
+    ::close(go[0]);
+    EXPECT_FALSE(child->has_ended().value());
+    ::close(go[1]);
+    while (!child->has_ended().value()) ::sched_yield();
+    EXPECT_EQ(child->wait().error().text(), "f: too early");
+}
+
+/// The verdict on batches after which so much is in use.
+Status search(const std::vector<std::int64_t>& used) {
+    std::size_t at = 0;
+    LeakSearch search;
+    search.batch_name = "batch of 2 things";
+    search.least_leak_bytes = 100;
+    search.carry_out = [] { return Status(); };
+    search.measure = [&]() -> Result<std::int64_t> { return used.at(at++); };
+    return expect_no_leak(search);
+}
+
+TEST(LeakSearch, WhatGrowsWithEachBatchIsALeak) {
+    const auto leak = search({0, 200, 400, 600, 800, 1000, 1200, 1400});
+    ASSERT_FALSE(leak);
+    EXPECT_EQ(leak.error().text(),
+              "each batch of 2 things leaves memory behind: 7 of them took 1400 bytes (SUnreclaim), expected less than "
+              "100 each");
+}
+
+TEST(LeakSearch, OneBatchThatDoesNotGrowIsNoAcquittal) {
+    EXPECT_FALSE(search({0, 200, 400, 400, 600, 800, 1000, 1200}));
+}
+
+TEST(LeakSearch, ACacheThatGrowsAtFirstAndFiguresThatSwingAreNone) {
+    EXPECT_TRUE(search({0, 5000, 6000, 6050, 6000, 6090}));
+    EXPECT_TRUE(search({0, 900, 100, 800, 50}));
+    EXPECT_TRUE(search({0, 20, 60, 90}));
 }
 
 TEST(CheckedChild, AnErrorOfAnyLengthIsCutNotLost) {
