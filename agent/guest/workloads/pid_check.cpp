@@ -128,41 +128,11 @@ namespace {
 
 constexpr const char* limit_file = "/proc/sys/user/max_pid_namespaces";
 constexpr std::int64_t most_foreign_namespaces = 200;
+/// How long a namespace that is on its way out may still be seen, also on a slow kernel with all its debugging.
+constexpr Nanoseconds time_to_free = std::chrono::seconds(1);
 
-/// user.max_pid_namespaces, put back at the end of its life.
-class Limit {
-  public:
-    static Result<Limit> take() {
-        const auto text = read_text(limit_file);
-        const auto value = text ? parse_integer(trim(*text)) : std::nullopt;
-        if (!value) return fail(Fault::io, "{} cannot be read", limit_file);
-        return Limit(*value);
-    }
-    Limit(Limit&& other) noexcept : original_(other.original_), changed_(std::exchange(other.changed_, false)) {}
-    Limit& operator=(Limit&&) = delete;
-    ~Limit() {
-        if (!changed_) return;
-        if (auto restored = write(original_); !restored) say(restored.error().text());
-    }
-    Status set(std::int64_t value) {
-        changed_ = true;
-        return write(value);
-    }
-
-  private:
-    explicit Limit(std::int64_t original) : original_(original) {}
-    static Status write(std::int64_t value) {
-        auto fd = open_file(limit_file, O_WRONLY);
-        if (!fd) return pass(fd);
-        return write_all(fd->get(), fmt::format("{}\n", value));
-    }
-
-    std::int64_t original_;
-    bool changed_ = false;
-};
-
-/// Whether one more namespace can be made. It is freed when the kernel gets round to it.
-Result<bool> can_make_one() {
+/// The errno of making one more namespace, or 0. It is freed when the kernel gets round to it.
+Result<int> make_one() {
     auto made = Shared<int>::make();
     if (!made) return pass(made);
     int& error = *made->operator->();
@@ -172,20 +142,20 @@ Result<bool> can_make_one() {
     });
     if (!process) return pass(process);
     if (auto ended = process->wait(); !ended) return pass(ended);
-    if (error != 0 && error != ENOSPC) return fail_errno(error, "unshare(CLONE_NEWPID)");
-    return error == 0;
+    return error;
 }
 
 /// Until the number of namespaces is below `limit` again.
 Status wait_until_freed(std::int64_t limit, Nanoseconds patience) {
-    auto owned = Limit::take();
+    auto owned = pid_check::Setting::take(limit_file);
     if (!owned) return pass(owned);
     if (auto set = owned->set(limit); !set) return set;
     const std::int64_t deadline_ns = raw_clock_ns() + patience.count();
     for (;;) {
-        const auto room = can_make_one();
-        if (!room) return pass(room);
-        if (*room) return {};
+        const auto error = make_one();
+        if (!error) return pass(error);
+        if (*error == 0) return owned->restore();
+        if (*error != ENOSPC) return fail_errno(*error, "unshare(CLONE_NEWPID)");
         if (raw_clock_ns() >= deadline_ns)
             return fail(Fault::timeout, "the kernel has not freed the PID namespaces that were left");
         const timespec step{0, 1000000};  // no event tells that a namespace is freed
@@ -196,7 +166,7 @@ Status wait_until_freed(std::int64_t limit, Nanoseconds patience) {
 /// The lowest limit with which a namespace can be made: one above those of others.
 Result<std::int64_t> lowest_limit() {
     for (std::int64_t limit = 1; limit <= most_foreign_namespaces; ++limit) {
-        auto freed = wait_until_freed(limit, std::chrono::milliseconds(250));
+        auto freed = wait_until_freed(limit, time_to_free);
         if (freed) return limit;
         if (freed.error().fault != Fault::timeout) return pass(freed);
     }
@@ -214,7 +184,17 @@ Status make_and_leave() {
 
 class PidCheck final : public Workload {
   public:
-    Status prepare(const RunContext&) override { return {}; }
+    /// The namespaces of others are counted before there are any of the check's own, which could be left.
+    Status prepare(const RunContext&) override {
+        lowest_limit_ = 0;
+        const auto error = make_one();
+        if (!error) return pass(error);
+        if (*error != 0) return {};  // no nesting on this kernel, which find_depth() looks at
+        const auto lowest = lowest_limit();
+        if (!lowest) return pass(lowest);
+        lowest_limit_ = *lowest;
+        return {};
+    }
 
     Result<std::vector<msg::Sample>> run(const RunContext& context, Meter& meter) override {
         if (auto started = meter.start(); !started) return pass(started);
@@ -234,18 +214,21 @@ class PidCheck final : public Workload {
         const auto depth = pid_check::find_depth();
         if (!depth) return pass(depth);
         if (auto wanted = check_depth(*depth); !wanted) return wanted;
-        lowest_limit_ = 0;
-        if (depth->levels == 0) return {};
+        if (depth->levels == 0) return check_machine(false);
         for (const auto part :
              {pid_check::check_numbers, pid_check::check_signals, pid_check::check_orphans, pid_check::check_set_tid})
             if (auto good = part(); !good) return good;
         if (auto good = pid_check::check_the_end(context.parameter("processes")); !good) return good;
-        const auto lowest = lowest_limit();
-        if (!lowest) return pass(lowest);
-        lowest_limit_ = *lowest;
         for (std::int64_t i = 0; i < context.parameter("rounds"); ++i)
             if (auto good = make_and_leave(); !good) return good;
-        return {};
+        return check_machine(true);
+    }
+
+    /// What would disturb others on a machine that is not the agent's own, or be disturbed by them.
+    static Status check_machine(bool nested) {
+        if (::getpid() != 1) return {};
+        if (auto good = pid_check::check_reuse(numbers_to_reuse, nested); !good) return good;
+        return pid_check::check_memory(nested);
     }
 
     /// What is found goes to the console, too, which is kept.
@@ -258,7 +241,8 @@ class PidCheck final : public Workload {
         return wanted ? pid_check::expect("levels of PID namespaces", levels, *wanted) : Status{};
     }
 
-    std::int64_t lowest_limit_ = 0;  ///< 0: nothing was left
+    static constexpr std::int64_t numbers_to_reuse = 512;
+    std::int64_t lowest_limit_ = 0;  ///< 0: there are no nested namespaces
 };
 
 }  // namespace

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/guest/workloads/checked_child.h"
@@ -28,6 +30,13 @@ Status check_orphans();  ///< are adopted and reaped by process 1 of their names
 Status check_set_tid();  ///< clone3 with numbers that are asked for, and what a refused one leaves behind
 Status check_the_end(std::int64_t processes);  ///< of process 1 ends all others, before it is reaped
 
+/// More processes come and go than there are numbers, while kernel.pid_max is lowered to `numbers` above those that
+/// the kernel keeps for its first processes: each number must be free again. With `nested` as many in a new namespace.
+/// For a machine, or at least a PID namespace with a pid_max of its own (Linux 6.14), in which nothing else needs them.
+Status check_reuse(std::int64_t numbers, bool nested);
+/// The same work must leave no struct pid behind; for a machine on which nothing else runs.
+Status check_memory(bool nested);
+
 // Shared by them:
 
 /// In a process of its own, which errors call "outside", whose children are in a new PID namespace.
@@ -39,5 +48,28 @@ Result<std::vector<std::int64_t>> numbers_in(const std::string& file, std::strin
 Status expect_numbers(const std::string& file, std::string_view key, const std::vector<std::int64_t>& wanted);
 /// "getpid() is 3, expected 1" unless both are one.
 Status expect(std::string_view what, std::int64_t found, std::int64_t wanted);
+
+/// A number in a file of /proc/sys. What it was is put back at the end of its life.
+class Setting {
+  public:
+    static Result<Setting> take(std::string file);
+    Setting(Setting&& other) noexcept
+        : file_(std::move(other.file_)), original_(other.original_), changed_(std::exchange(other.changed_, false)) {}
+    Setting& operator=(Setting&&) = delete;
+    ~Setting();
+
+    std::int64_t original() const { return original_; }
+    Status set(std::int64_t value);
+    /// Puts it back, and tells if that fails; the destructor then does nothing.
+    Status restore();
+
+  private:
+    Setting(std::string file, std::int64_t original) : file_(std::move(file)), original_(original) {}
+    Status write(std::int64_t value) const;
+
+    std::string file_;
+    std::int64_t original_;
+    bool changed_ = false;
+};
 
 }  // namespace kab::guest::pid_check

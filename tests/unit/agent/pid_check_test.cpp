@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 
 #include "agent/guest/workloads/pid_check_parts.h"
 
@@ -40,6 +44,47 @@ TEST_F(PidCheck, PassesOnAKernelThatIsRight) {
     EXPECT_TRUE(good->empty()) << "a check has no metric";
     const auto drained = check->drain(context, meter);
     ASSERT_TRUE(drained) << drained.error().text();
+}
+
+/// Before Linux 6.14 all PID namespaces share one kernel.pid_max, which is not for a test to lower.
+bool has_own_pid_max() {
+    utsname name{};
+    int major = 0, minor = 0;
+    if (::uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2) return false;
+    return major > 6 || (major == 6 && minor >= 14);
+}
+
+constexpr const char* pid_max = "/proc/sys/kernel/pid_max";
+
+/// In process 1 of a namespace with few numbers: all of them are taken, then none.
+Status run_out_of_numbers() {
+    if (auto good = pid_check::check_reuse(20, false); !good) return good;
+    auto lowered = pid_check::Setting::take(pid_max);
+    if (!lowered) return pass(lowered);
+    if (auto set = lowered->set(300 + 20 + 8 * ::sysconf(_SC_NPROCESSORS_CONF)); !set) return set;
+    pid_t pid = 0;
+    while ((pid = ::fork()) > 0) continue;
+    if (pid == 0)
+        for (;;) ::pause();
+    if (errno != EAGAIN) return fail_errno(errno, "fork");
+    const auto out = pid_check::check_reuse(20, false);
+    if (out) return fail(Fault::io, "no number is free, and nothing is wrong");
+    if (!out.error().text().ends_with("(are the numbers of processes that are gone free again?)")) return out;
+    if (::kill(-1, SIGKILL) != 0) return fail_errno(errno, "kill");
+    while (::waitpid(-1, nullptr, 0) > 0) continue;
+    return pid_check::check_reuse(20, true);
+}
+
+TEST_F(PidCheck, NumbersThatAreNotFreeAgainAreMissed) {
+    if (!has_own_pid_max()) GTEST_SKIP() << "the kernel has one pid_max for all";
+    const auto before = pid_check::Setting::take(pid_max);
+    ASSERT_TRUE(before) << before.error().text();
+    const auto good = pid_check::outside([]() -> Status {
+        auto first = CheckedChild::start("process 1", run_out_of_numbers);
+        return first ? first->wait() : pass(first);
+    });
+    EXPECT_TRUE(good) << good.error().text();
+    EXPECT_EQ(pid_check::Setting::take(pid_max)->original(), before->original());
 }
 
 TEST_F(PidCheck, FindsMainlinesDepth) {
