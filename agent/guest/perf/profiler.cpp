@@ -1,5 +1,7 @@
 #include "agent/guest/perf/profiler.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 
 #include "agent/guest/perf/profile.h"
@@ -24,6 +26,8 @@ void Profiler::finish(const msg::RunOrder& order, Nanoseconds elapsed, msg::RunF
     if (order.profile.frequency_hz <= 0) return;
     if (auto made = make_profile(order, finished); !made) trouble_ = made.error().text();
     sampler_.reset();
+    // The symbols are megabytes, which each fork of a later run would have to copy the page tables of.
+    ::malloc_trim(0);
     if (trouble_.empty()) return;
     finished.profile.clear();
     finished.samples = Profile::no_metrics(order.profile.groups, trouble_);
@@ -31,12 +35,9 @@ void Profiler::finish(const msg::RunOrder& order, Nanoseconds elapsed, msg::RunF
 
 Status Profiler::make_profile(const msg::RunOrder& order, msg::RunFinished& finished) {
     if (!sampler_) return {};  // trouble_ says why
-    if (!symbols_) {
-        auto symbols = KernelSymbols::load();
-        if (!symbols) return pass(symbols);
-        symbols_.emplace(std::move(*symbols));
-    }
-    Profile profile(*symbols_, order.profile.groups);
+    const auto symbols = KernelSymbols::load();
+    if (!symbols) return pass(symbols);
+    Profile profile(*symbols, order.profile.groups);
     const auto read = sampler_->read([&](const StackSample& sample) { profile.add(sample); });
     if (!read) return read;
     finished.samples = profile.metrics();

@@ -28,7 +28,6 @@ class Profiler {
 
     std::optional<Sampler> sampler_;
     std::string trouble_;                                                  ///< why there is no sampler
-    std::optional<KernelSymbols> symbols_;                                 ///< read once a boot
     std::map<std::pair<std::string, std::int64_t>, Nanoseconds> longest_;  ///< by workload and point
 };
 

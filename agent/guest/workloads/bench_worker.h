@@ -1,6 +1,6 @@
 #pragma once
-// The process in which a benchmark's loop runs: as small as the benchmark's own program would be, and where wanted
-// inside a nested PID namespace.
+// The process in which a benchmark's loop runs, where wanted inside a nested PID namespace. It is a fork of the agent
+// and as large as that: what a fork in the loop costs includes the copy of the agent's page tables, alike in all arms.
 #include <sys/types.h>
 
 #include <cstdint>
