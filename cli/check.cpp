@@ -94,7 +94,9 @@ std::string workloads_text(const Experiment& experiment) {
             text += fmt::format("    profile  {} more, {} samples a second on each CPU\n", workload.profile->iterations,
                                 workload.profile->frequency_hz);
             for (const auto& group : workload.profile->groups)
-                text += fmt::format("    share    {}{}\n", group.name, group.callers.empty() ? "" : " (by caller)");
+                text += fmt::format(
+                    "    share    {}{}{}\n", group.name, group.callers.empty() ? "" : " (by caller)",
+                    group.better == Better::neither ? "" : fmt::format(", {} is better", to_string(group.better)));
         }
         if (workload.counters.empty()) continue;
         text += "    counters";

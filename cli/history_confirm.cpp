@@ -36,13 +36,18 @@ Json member(const Json& object, const char* key) {
     return object.is_object() && object.contains(key) ? object.at(key) : Json();
 }
 
-/// A resolved profile as a file has it: its groups by name.
-Json profile_of_file(Json profile) {
+/// A resolved profile as a file has it: its groups by name. The share that is to be primary has a direction, which an
+/// evaluation of before groups had one tells only by its metric.
+Json profile_of_file(Json profile, const Series& series) {
     Json groups = Json::object();
     for (const auto& group : member(profile, "groups")) {
         auto& own = groups[group.at("name").get<std::string>()];
         own["symbols"] = member(group, "symbols");
         if (const auto callers = member(group, "callers"); !callers.empty()) own["callers"] = callers;
+        if (const auto better = member(group, "better"); better.is_string()) own["better"] = better;
+        if (series.better != Better::neither &&
+            series.question.metric == "share:" + group.at("name").get<std::string>())
+            own["better"] = to_string(series.better);
     }
     profile["groups"] = groups;
     return profile;
@@ -74,7 +79,8 @@ std::string workload_text(const Series& series, const history::Record& record, c
         add("counters", counters);
         add("counter_iterations", member(workload, "counter_iterations"));
     }
-    if (const auto profile = member(workload, "profile"); profile.is_object()) add("profile", profile_of_file(profile));
+    if (const auto profile = member(workload, "profile"); profile.is_object())
+        add("profile", profile_of_file(profile, series));
     return text;
 }
 
@@ -128,6 +134,11 @@ Result<std::string> confirming_experiment(const Series& series, const Change& ch
                     "{} and {} booted the same kernels: what changed between them is not a kernel, and no A/B can "
                     "confirm it",
                     last.evaluation, first.evaluation);
+    if (series.better == Better::neither)
+        return fail(Fault::usage,
+                    "{}/{} is better in neither direction, so that it cannot be the primary metric of an A/B: declare "
+                    "'better' of its group",
+                    series.question.workload, series.question.metric);
     const auto& before = change.arm_changed ? last.arm : last.base;
     const auto& after = change.arm_changed ? first.arm : first.base;
     if (before.path.empty() || after.path.empty())

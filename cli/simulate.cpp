@@ -6,8 +6,10 @@
 #include "cli/simulate_report.h"
 #include "cli/source.h"
 #include "cli/spec_file.h"
+#include "common/score.h"
 #include "common/units.h"
 #include "daemon/plan/plan.h"
+#include "daemon/spec/check.h"
 #include "daemon/spec/experiment_json.h"
 
 namespace kab::cli {
@@ -102,7 +104,7 @@ Simulation start(const Plan& plan) {
     simulation.primary = decide.primary;
     const auto slash = decide.primary.find('/');
     const std::string workload = decide.primary.substr(0, slash), metric = decide.primary.substr(slash + 1);
-    const auto info = find_metric(workload, metric);
+    const auto info = find_metric(experiment.workloads, decide.primary);
     simulation.unit = info.unit;
     simulation.scale = info.scale;
     simulation.better = info.better;

@@ -258,7 +258,7 @@ MetricInfo find_metric(std::string_view workload, std::string_view metric) {
         return {counter->name, counter->unit, counter->better, can_be_zero ? Scale::linear : Scale::log, counter->doc};
     }
     if (metric.size() > share_prefix.size() && metric.starts_with(share_prefix))
-        return {share_prefix, "1", Better::lower, Scale::linear, "share of the samples of a profiled iteration"};
+        return {share_prefix, "1", Better::neither, Scale::linear, "share of the samples of a profiled iteration"};
     return {};
 }
 

@@ -4,19 +4,20 @@
 
 #include "common/digest/sha256.h"
 #include "common/workload_catalog.h"
+#include "daemon/spec/check.h"
 #include "daemon/spec/experiment_json.h"
 
 namespace kab {
 namespace {
 
-store::NewMetric metric_row(const std::string& workload, const std::string& name) {
+store::NewMetric metric_row(const WorkloadSpec& workload, const std::string& name) {
     const auto info = find_metric(workload, name);
-    return {workload, name, std::string(info.unit), to_string(info.better), to_string(info.scale)};
+    return {workload.workload, name, std::string(info.unit), to_string(info.better), to_string(info.scale)};
 }
 
 void add_metrics(const WorkloadSpec& workload, bool exact, std::vector<store::NewMetric>& metrics) {
     const auto add = [&](const std::string& name) {
-        const auto row = metric_row(workload.workload, name);
+        const auto row = metric_row(workload, name);
         const auto same = [&](const store::NewMetric& m) { return m.workload == row.workload && m.name == row.name; };
         if (std::none_of(metrics.begin(), metrics.end(), same)) metrics.push_back(row);
     };

@@ -228,8 +228,8 @@ Status check_decide(const Experiment& experiment) {
     const auto accepted = possible_primaries(experiment.workloads, exact);
     if (std::find(accepted.begin(), accepted.end(), decide.primary) == accepted.end())
         return refuse("decide.primary", "must be one of {}", fmt::join(accepted, ", "));
-    const auto slash = decide.primary.find('/');
-    const auto metric = find_metric(decide.primary.substr(0, slash), decide.primary.substr(slash + 1));
+    const auto metric = find_metric(experiment.workloads, decide.primary);
+    if (metric.better == Better::neither) return refuse("decide.primary", "{}", direction_rule);
     const double most = metric.scale == Scale::linear ? most_linear_margin : most_margin;
     if (!((decide.margin > 0 || (exact && decide.margin == 0)) && decide.margin <= most))
         return refuse("decide.margin", "must be above 0 and at most {}", most);
@@ -321,6 +321,22 @@ std::vector<std::string> possible_primaries(const std::vector<WorkloadSpec>& spe
             accepted.push_back(fmt::format("{}/{}", spec.workload, metric.name));
     }
     return accepted;
+}
+
+MetricInfo find_metric(const WorkloadSpec& spec, std::string_view metric) {
+    auto info = find_metric(spec.workload, metric);
+    if (spec.profile)
+        for (const auto& group : spec.profile->groups)
+            if (metric == std::string(share_prefix) + group.name) info.better = group.better;
+    return info;
+}
+
+MetricInfo find_metric(const std::vector<WorkloadSpec>& specs, std::string_view workload_and_metric) {
+    const auto slash = std::min(workload_and_metric.find('/'), workload_and_metric.size() - 1);
+    for (const auto& spec : specs)
+        if (spec.workload == workload_and_metric.substr(0, slash))
+            return find_metric(spec, workload_and_metric.substr(slash + 1));
+    return {};
 }
 
 Status check_experiment(const Experiment& experiment) {

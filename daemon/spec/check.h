@@ -35,4 +35,19 @@ std::int64_t runs_per_boot(const WorkloadSpec& spec);
 /// All that `decide.primary` may name, as "workload/metric"; with `exact` what only exact mode measures as well.
 std::vector<std::string> possible_primaries(const std::vector<WorkloadSpec>& specs, bool exact);
 
+/// The catalog's, of a workload as it is declared: a share is better in the direction of its group.
+MetricInfo find_metric(const WorkloadSpec& spec, std::string_view metric);
+/// Of one of them; a metric without a name where there is no such workload.
+MetricInfo find_metric(const std::vector<WorkloadSpec>& specs, std::string_view workload_and_metric);
+
+/// An image is taken as it is; all else is built, so that there can be a debug variant.
+inline bool is_built(const Arm& arm) {
+    return arm.kernel.source.kind != Source::Kind::image;
+}
+inline constexpr const char* images_have_no_variants =
+    "is for debug variants, of which there are none: all arms are images";
+
+inline constexpr const char* direction_rule =
+    "a share that is the primary metric needs a direction: give its group as {symbols: [...], better: lower} or higher";
+
 }  // namespace kab

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/workload_catalog.h"
 
 namespace kab {
 
@@ -44,6 +45,7 @@ struct ProfileSpec {
         std::string name;
         std::vector<std::string> symbols;  ///< where the sample was taken
         std::vector<std::string> callers;  ///< empty: any
+        Better better = Better::neither;   ///< shares add up to 1: where one falls others rise, so each must say
     };
     int frequency_hz = 997;  ///< samples a second on each CPU
     int iterations = 1;      ///< profiled iterations a boot, at each point

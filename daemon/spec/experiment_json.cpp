@@ -92,9 +92,19 @@ Arm arm_from(const Json& json) {
 
 Json profile_json(const ProfileSpec& profile) {
     Json groups = Json::array();
-    for (const auto& group : profile.groups)
+    for (const auto& group : profile.groups) {
         groups.push_back({{"name", group.name}, {"symbols", group.symbols}, {"callers", group.callers}});
+        if (group.better != Better::neither) groups.back()["better"] = to_string(group.better);
+    }
     return {{"frequency", profile.frequency_hz}, {"iterations", profile.iterations}, {"groups", groups}};
+}
+
+/// Absent where the share of a group is better in neither direction.
+Better better_from(const Json& group) {
+    const auto word = group.value("better", "neither");
+    for (const auto better : {Better::lower, Better::higher, Better::neither})
+        if (word == to_string(better)) return better;
+    throw std::out_of_range("'better' of a group is " + dump_json(word) + ", expected lower or higher");
 }
 
 ProfileSpec profile_from(const Json& json) {
@@ -104,7 +114,7 @@ ProfileSpec profile_from(const Json& json) {
     for (const auto& group : json.at("groups"))
         profile.groups.push_back({group.at("name").get<std::string>(),
                                   group.at("symbols").get<std::vector<std::string>>(),
-                                  group.at("callers").get<std::vector<std::string>>()});
+                                  group.at("callers").get<std::vector<std::string>>(), better_from(group)});
     return profile;
 }
 

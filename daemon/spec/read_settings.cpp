@@ -24,7 +24,7 @@ std::optional<MetricInfo> check_primary(const Value& value, const std::string& p
     const auto spec =
         std::find_if(specs.begin(), specs.end(), [&](const WorkloadSpec& s) { return s.workload == workload; });
     const auto accepted = possible_primaries(specs, exact);
-    if (std::find(accepted.begin(), accepted.end(), primary) != accepted.end()) return find_metric(workload, metric);
+    if (std::find(accepted.begin(), accepted.end(), primary) != accepted.end()) return find_metric(specs, primary);
     if (specs.empty()) return std::nullopt;  // no workload could be read, which has been told
     if (spec != specs.end() && metric.starts_with(share_prefix)) {
         value.problem("is {}, which is no group of the workload's 'profile': {}", yaml::shown(primary),
@@ -51,6 +51,8 @@ void read_primary_and_margin(const Map& map, const std::vector<WorkloadSpec>& sp
         if (!primary) return;
         decide.primary = *primary;
         const auto metric = check_primary(value, *primary, specs, exact);
+        if (metric && metric->better == Better::neither)
+            value.problem("is {}: {}", yaml::shown(*primary), direction_rule);
         linear = metric && metric->scale == Scale::linear;
         if (linear && !map.has("margin") && !exact) {
             value.problem("is compared by difference: give 'decide.margin' in its unit");

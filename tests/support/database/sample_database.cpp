@@ -174,7 +174,8 @@ class Filler {
     }
 
     static void add_metric(store::NewEvaluation& e, const std::string& name) {
-        const auto info = find_metric(workload, name);
+        auto info = find_metric(workload, name);
+        if (name == "share:spinlock") info.better = Better::lower;  // the other group declares no direction
         e.metrics.push_back({workload, name, std::string(info.unit), to_string(info.better), to_string(info.scale)});
     }
 

@@ -42,7 +42,8 @@ TEST(NewEvaluation, DeclaresWhatAProfiledIterationMeasures) {
     auto experiment = two_arms();
     auto& workload = experiment.workloads.at(0);
     workload.profile.emplace();
-    workload.profile->groups = {{"spin", {"_raw_spin_lock"}, {}}, {"ipc", {"*lock"}, {"ipc_*"}}};
+    workload.profile->groups = {{"spin", {"_raw_spin_lock"}, {}, Better::lower},
+                                {"ipc", {"*lock"}, {"ipc_*"}, Better::neither}};
     const auto row = new_evaluation("uid", {}, make_plan(experiment, 7), to_json(experiment));
     std::vector<std::string> found;
     for (const auto& metric : row.metrics) {
@@ -50,7 +51,7 @@ TEST(NewEvaluation, DeclaresWhatAProfiledIterationMeasures) {
         found.push_back(metric.name);
         EXPECT_EQ(metric.workload, workload.workload);
         EXPECT_EQ(metric.unit, "1");
-        EXPECT_EQ(metric.better, metric.name == "profile-samples" ? "neither" : "lower");
+        EXPECT_EQ(metric.better, metric.name == "share:spin" ? "lower" : "neither");
         EXPECT_EQ(metric.scale, metric.name == "profile-samples" ? "log" : "linear");
     }
     EXPECT_EQ(found, (std::vector<std::string>{"share:spin", "share:ipc", "profile-samples"}));

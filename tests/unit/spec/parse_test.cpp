@@ -4,6 +4,7 @@
 
 #include "common/files.h"
 #include "common/workload_catalog.h"
+#include "daemon/spec/check.h"
 #include "daemon/spec/experiment_json.h"
 #include "daemon/spec/yaml.h"
 
@@ -164,6 +165,11 @@ TEST(ParseExperiment, ReadsAProfileWithItsGroups) {
     EXPECT_THAT(profile->groups[0].callers, testing::IsEmpty());
     EXPECT_EQ(profile->groups[1].name, "ipc-lock");
     EXPECT_THAT(profile->groups[1].callers, ElementsAre("ipc_lock*", "ipc_obtain_object_check"));
+    EXPECT_EQ(profile->groups[0].better, Better::neither);
+    EXPECT_EQ(profile->groups[1].better, Better::lower);
+    EXPECT_EQ(profile->groups[2].better, Better::higher);
+    EXPECT_EQ(find_metric(e.workloads, e.decide.primary).better, Better::lower);
+    EXPECT_EQ(find_metric(e.workloads, "proc-read/share:spinlock").better, Better::neither);
     ASSERT_TRUE(e.workloads.at(1).profile);
     EXPECT_EQ(e.workloads[1].profile->frequency_hz, 997);
     EXPECT_EQ(e.workloads[1].profile->iterations, 1);
