@@ -35,6 +35,15 @@ std::string leading_zero_hint(const Node& node) {
     return zero ? " (write numbers without leading zeros)" : "";
 }
 
+std::string range_text(double least, double most, Least itself) {
+    return itself == Least::included ? fmt::format("from {} to {}", least, most)
+                                     : fmt::format("above {} and at most {}", least, most);
+}
+
+bool in_range(double value, double least, double most, Least itself) {
+    return (value > least || (itself == Least::included && value == least)) && value <= most;
+}
+
 }  // namespace
 
 std::string advice(std::string_view word, const std::vector<std::string>& accepted) {
@@ -108,8 +117,8 @@ std::optional<std::uint64_t> Value::unsigned_integer() const {
     return static_cast<std::uint64_t>(*value);
 }
 
-std::optional<double> Value::share(double least, double most) const {
-    const std::string expected = fmt::format("a share above {} and at most {}, such as 2% or 0.02", least, most);
+std::optional<double> Value::share(double least, double most, Least itself) const {
+    const std::string expected = fmt::format("a share {}, such as 2% or 0.02", range_text(least, most, itself));
     double value = 0;
     if (node_->type == Type::number) {
         value = node_->scalar.get<double>();
@@ -120,15 +129,15 @@ std::optional<double> Value::share(double least, double most) const {
         if (!parsed) return wrong(expected);
         value = *parsed;
     }
-    if (!(value > least && value <= most)) return outside(expected);
+    if (!in_range(value, least, most, itself)) return outside(expected);
     return value;
 }
 
-std::optional<double> Value::number(double least, double most) const {
-    const std::string expected = fmt::format("a number above {} and at most {}", least, most);
+std::optional<double> Value::number(double least, double most, Least itself) const {
+    const std::string expected = "a number " + range_text(least, most, itself);
     if (node_->type != Type::number) return wrong(expected);
     const double value = node_->scalar.get<double>();
-    if (!(value > least && value <= most)) return outside(expected);
+    if (!in_range(value, least, most, itself)) return outside(expected);
     return value;
 }
 

@@ -11,6 +11,9 @@
 
 namespace kab::yaml {
 
+/// Whether the least value that bounds a number is itself accepted.
+enum class Least { excluded, included };
+
 /// A value with the path to it ("host.cpus") and where problems go. Returns nullopt after a problem.
 class Value {
   public:
@@ -30,10 +33,10 @@ class Value {
     std::optional<std::int64_t> integer(std::int64_t least, std::int64_t most) const;
     /// 0 to 2^64-1.
     std::optional<std::uint64_t> unsigned_integer() const;
-    /// 0.02 or 2%; above `least` (excluded), up to `most`.
-    std::optional<double> share(double least, double most) const;
-    /// A plain number above `least` (excluded), up to `most`.
-    std::optional<double> number(double least, double most) const;
+    /// 0.02 or 2%; above `least`, up to `most`.
+    std::optional<double> share(double least, double most, Least itself = Least::excluded) const;
+    /// A plain number above `least`, up to `most`.
+    std::optional<double> number(double least, double most, Least itself = Least::excluded) const;
     /// 60s, 5m, ...
     std::optional<Nanoseconds> duration(Nanoseconds least, Nanoseconds most) const;
     /// 512M, 2G, ...
