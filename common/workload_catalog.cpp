@@ -105,7 +105,8 @@ constexpr MetricInfo unixbench_metrics[] = {
 };
 
 constexpr MetricInfo ps_metrics[] = {
-    {"system-time", "ns", Better::lower, Scale::log, "CPU time of the listing process in the kernel"},
+    {"system-time", "ns", Better::lower, Scale::log,
+     "CPU time of the listing process in the kernel, by ticks; absent in exact mode"},
     {"elapsed", "ns", Better::lower, Scale::log, "from before the first listing until after the last"},
 };
 

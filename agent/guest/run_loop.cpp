@@ -64,7 +64,7 @@ Result<Job> make_job(const msg::RunOrder& order, std::span<const WorkloadEntry> 
         if (!find_counter(counter)) return fail(Fault::protocol, "this agent knows no counter '{}'", counter);
     auto with = complete_parameters(*info, order.with);
     if (!with) return pass(with);
-    return Job{&order, entry, RunContext{std::move(*with), Nanoseconds{0}}};
+    return Job{&order, entry, RunContext{std::move(*with), Nanoseconds{0}, false}};
 }
 
 Result<std::vector<Job>> check_plan(const msg::AgentPlan& plan, std::span<const WorkloadEntry> workloads) {
@@ -73,6 +73,7 @@ Result<std::vector<Job>> check_plan(const msg::AgentPlan& plan, std::span<const 
         if (order.seq < 1) return fail(Fault::protocol, "plan: run with seq {}, expected 1 or more", order.seq);
         auto job = make_job(order, workloads);
         if (!job) return fail(Fault::protocol, "plan, run {}: {}", order.seq, job.error().text());
+        job->context.exact = plan.exact;
         jobs.push_back(std::move(*job));
     }
     return jobs;

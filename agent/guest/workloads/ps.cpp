@@ -7,17 +7,18 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "agent/guest/text.h"
 #include "agent/guest/workloads/bench_worker.h"
+#include "agent/guest/workloads/task_group.h"
 
 namespace kab::guest {
 namespace {
@@ -25,40 +26,42 @@ namespace {
 /// What ps(1) reads of a process.
 constexpr const char* files[] = {"stat", "status", "cmdline"};
 
-[[noreturn]] void sleep_until_killed() {
-    // With the process that lists goes all that it listed.
-    if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) ::_exit(1);
-    for (;;) ::pause();
+/// What a sleeper does before it sleeps. With the process that lists, `parent`, goes all that it listed.
+TaskResult get_ready_to_sleep(pid_t parent) {
+    if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return TaskFailure{"prctl(PR_SET_PDEATHSIG)", errno};
+    if (::getppid() != parent) return TaskFailure{"getppid: the listing process is gone", ESRCH};
+    // The worker's pipes: its end is seen by them. Kernels before 5.9 lack the call, and the signal is enough.
+    if (::close_range(STDERR_FILENO + 1, ~0U, 0) != 0 && errno != ENOSYS) return TaskFailure{"close_range", errno};
+    return {};
 }
 
-/// The processes that are listed; children of the worker.
+/// The processes that are listed; children of the worker. Each is started up before the clock, and sleeps until it
+/// is told to end.
 class Sleepers {
   public:
     Status start(std::int64_t count) {
-        for (std::int64_t i = 1; i <= count; ++i) {
-            const pid_t pid = ::fork();
-            if (pid == 0) sleep_until_killed();
-            if (pid < 0) return fail_errno(errno, fmt::format("fork of process {} of {}", i, count));
-            pids_.insert(pid);
-        }
+        auto group = TaskGroup::make(static_cast<std::uint32_t>(count), false);
+        if (!group) return pass(group);
+        group_.emplace(std::move(*group));
+        const pid_t parent = ::getpid();
+        const TaskBody body{[parent](std::uint32_t) { return get_ready_to_sleep(parent); },
+                            [](std::uint32_t) { return TaskResult{}; }};
+        if (auto started = group_->start(body); !started) return started;
+        pids_.insert(group_->pids().begin(), group_->pids().end());
         return {};
     }
 
+    /// None of them may have been killed.
     Status end() {
-        for (const pid_t pid : pids_)
-            if (::kill(pid, SIGKILL) != 0) return fail_errno(errno, fmt::format("kill of process {}", pid));
-        for (const pid_t pid : pids_) {
-            int status = 0;
-            if (::waitpid(pid, &status, 0) != pid) return fail_errno(errno, fmt::format("wait for process {}", pid));
-            if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-                return fail(Fault::io, "process {} ended by itself, with wait status {}", pid, status);
-        }
-        return {};
+        if (auto told = group_->go(); !told) return told;
+        if (auto done = group_->wait_until_done(); !done) return done;
+        return group_->verdict();
     }
 
     const std::set<pid_t>& pids() const { return pids_; }
 
   private:
+    std::optional<TaskGroup> group_;
     std::set<pid_t> pids_;
 };
 
@@ -135,6 +138,21 @@ Result<std::int64_t> system_time_ns() {
     return usage.ru_stime.tv_sec * 1000000000LL + usage.ru_stime.tv_usec * 1000LL;
 }
 
+/// The kernel tells user from kernel time by what it finds at its ticks.
+Result<msg::Sample> system_time(const WorkTimes& times, bool exact) {
+    if (exact)
+        return msg::Sample{
+            "system-time",
+            std::nullopt,
+            "exact mode: the kernel splits CPU time by its ticks, which come at the same instructions in "
+            "every run; 'busy' is exact",
+            {},
+            {}};
+    if (times.system_ns <= 0)
+        return fail(Fault::usage, "the listings took no CPU time that the kernel could see: raise 'loops'");
+    return sample("system-time", static_cast<double>(times.system_ns));
+}
+
 Result<WorkTimes> list_in_a_loop(const std::set<pid_t>& sleepers, std::int64_t loops) {
     WorkTimes times;
     const auto before_ns = system_time_ns();
@@ -146,8 +164,6 @@ Result<WorkTimes> list_in_a_loop(const std::set<pid_t>& sleepers, std::int64_t l
     const auto after_ns = system_time_ns();
     if (!after_ns) return pass(after_ns);
     times.system_ns = *after_ns - *before_ns;
-    if (times.system_ns <= 0)
-        return fail(Fault::usage, "the listings took no CPU time that the kernel could see: raise 'loops'");
     return times;
 }
 
@@ -169,8 +185,9 @@ class Ps final : public Workload {
         work.clean_up = [&] { return sleepers.end(); };
         const auto times = run_in_worker(work, nested, meter);
         if (!times) return pass(times);
-        return std::vector{sample("system-time", static_cast<double>(times->system_ns)),
-                           sample("elapsed", static_cast<double>(times->elapsed_ns()))};
+        auto in_kernel = system_time(*times, context.exact);
+        if (!in_kernel) return pass(in_kernel);
+        return std::vector{std::move(*in_kernel), sample("elapsed", static_cast<double>(times->elapsed_ns()))};
     }
 
     Result<std::vector<msg::Sample>> drain(const RunContext&, const Meter&) override {

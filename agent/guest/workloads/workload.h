@@ -22,6 +22,8 @@ struct RunContext {
     std::map<std::string, std::int64_t> with;
     /// Longest wait in drain(); known only then.
     Nanoseconds drain_limit{};
+    /// Instructions are the clock: what is no function of them is absent.
+    bool exact = false;
 
     std::int64_t parameter(const char* name) const { return with.at(name); }
 };

@@ -1,4 +1,5 @@
 // spawn, execl, shell and ps, on this machine.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -6,12 +7,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
+#include <sstream>
 
 #include "agent/guest/workloads/execl.h"
 #include "agent/guest/workloads/ps.h"
 #include "agent/guest/workloads/shell.h"
 #include "agent/guest/workloads/spawn.h"
 #include "agent/guest/workloads/unixbench.h"
+#include "common/files.h"
 
 namespace kab::guest {
 namespace {
@@ -93,7 +97,7 @@ TEST_P(Nested, PsSeesTheProcessesAndItsOwnTimeInTheKernel) {
 }
 
 TEST_P(Nested, ShellRunsItsScripts) {
-    const auto workload = make_shell_of("/bin/sh", "/usr/bin:/bin");
+    const auto workload = make_shell_of("/bin/sh", "/usr/bin");
     for (const std::int64_t concurrency : {1, 3}) {
         const auto samples = carry_out(*workload, {{"loops", 2}, {"concurrency", concurrency}, {"nested", GetParam()}});
         ASSERT_TRUE(samples) << samples.error().text();
@@ -101,13 +105,70 @@ TEST_P(Nested, ShellRunsItsScripts) {
     }
 }
 
+/// A tool that notes its name in `log` before it is busybox's.
+void write_tool(const fs::path& tool, const fs::path& log) {
+    const auto name = tool.filename().string();
+    ASSERT_TRUE(write_file(
+        tool, fmt::format("#!/bin/busybox sh\necho {} >>{}\nexec /bin/busybox {} \"$@\"\n", name, log.string(), name)));
+    fs::permissions(tool, fs::perms::owner_all);
+}
+
+/// Debian's busybox runs a tool that is called by name without an execve().
+TEST(Shell, EachToolIsExecuted) {
+    if (::access("/bin/busybox", X_OK) != 0) GTEST_SKIP() << "busybox is not installed";
+    const auto directory = TempDir::make("kab-tools-");
+    ASSERT_TRUE(directory);
+    const auto log = directory->path() / "log", shell = directory->path() / "sh";
+    fs::create_symlink("/bin/busybox", shell);
+    for (const char* tool : {"sort", "od", "grep", "tee", "wc", "rm"}) write_tool(directory->path() / tool, log);
+    const auto samples =
+        carry_out(*make_shell_of(shell, directory->path()), {{"loops", 2}, {"concurrency", 3}, {"nested", 0}});
+    ASSERT_TRUE(samples) << samples.error().text();
+    const auto noted = read_file(log);
+    ASSERT_TRUE(noted) << "no tool was executed";
+    std::map<std::string, int> executed;
+    std::istringstream lines(*noted);
+    for (std::string line; std::getline(lines, line);) ++executed[line];
+    const std::map<std::string, int> expected{{"sort", 12}, {"od", 6}, {"grep", 6}, {"tee", 6}, {"wc", 6}, {"rm", 6}};
+    EXPECT_EQ(executed, expected);
+}
+
+TEST(Ps, SystemTimeIsAbsentWhereInstructionsAreTheClock) {
+    const auto workload = make_ps();
+    const RunContext context{{{"processes", 2}, {"loops", 1}, {"nested", 0}}, std::chrono::seconds(5), true};
+    ASSERT_TRUE(workload->prepare(context));
+    Meter meter({});
+    const auto samples = workload->run(context, meter);
+    ASSERT_TRUE(samples) << samples.error().text();
+    EXPECT_FALSE((*samples)[0].value);
+    EXPECT_THAT((*samples)[0].reason, HasSubstr("ticks"));
+    EXPECT_GT(value(*samples, "elapsed"), 0);
+}
+
+TEST(Execl, LinksAreFollowedOnceAndNotInEachCall) {
+    const auto directory = TempDir::make("kab-execl-");
+    ASSERT_TRUE(directory);
+    const auto link = directory->path() / "self";
+    fs::create_symlink(program, link);
+    const auto workload = make_execl_of(link);
+    const RunContext context{{{"loops", 3}, {"nested", 0}}, std::chrono::seconds(5)};
+    ASSERT_TRUE(workload->prepare(context));
+    fs::remove(link);
+    Meter meter({});
+    const auto samples = workload->run(context, meter);
+    EXPECT_TRUE(samples) << samples.error().text();
+}
+
 INSTANTIATE_TEST_SUITE_P(, Nested, testing::Values(0, 1));
 
 TEST(ExeclFailure, NamesTheProgramAndTheCall) {
-    const auto samples = carry_out(*make_execl_of("/no/such/program"), {{"loops", 3}, {"nested", 0}});
+    const auto samples = carry_out(*make_execl_of("/etc/passwd"), {{"loops", 3}, {"nested", 0}});
     ASSERT_FALSE(samples);
     EXPECT_THAT(samples.error().text(),
-                AllOf(HasSubstr("execl of /no/such/program, call 1 of 3"), HasSubstr("No such file")));
+                AllOf(HasSubstr("execl of /etc/passwd, call 1 of 3"), HasSubstr("Permission denied")));
+    const auto none = carry_out(*make_execl_of("/no/such/program"), {{"loops", 3}, {"nested", 0}});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().text(), "find /no/such/program: No such file or directory");
 }
 
 TEST(ExeclFailure, AnImageThatSaysNothingIsNoSuccess) {
