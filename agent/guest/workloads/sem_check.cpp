@@ -84,7 +84,7 @@ class SemCheck final : public Workload {
         return {};
     }
 
-    Result<std::vector<msg::Sample>> run(const RunContext&, Meter&) override {
+    Result<std::vector<msg::Sample>> run(const RunContext&, Meter& meter) override {
         const struct {
             const char* name;
             std::function<Status()> check;
@@ -99,8 +99,10 @@ class SemCheck final : public Workload {
             {"removal", [this] { return sem_check::removal(tasks_, removals_); }},
             {"conservation", [this] { return sem_check::conservation(tasks_, loops_); }},
         };
+        if (auto started = meter.start(); !started) return pass(started);
         for (const auto& part : parts)
             if (auto good = part.check(); !good) return fail(Fault::io, "{}: {}", part.name, good.error().text());
+        if (auto stopped = meter.stop(); !stopped) return pass(stopped);
         return std::vector<msg::Sample>{};
     }
 

@@ -74,6 +74,8 @@ TEST(SemCheck, RunsAllPartsAndMeasuresNothing) {
     const auto own = check->run(context, meter);
     ASSERT_TRUE(own) << own.error().text();
     EXPECT_TRUE(own->empty());
+    EXPECT_GT(meter.started_ns(), 0) << "when the check ran is stored";
+    EXPECT_GT(meter.stopped_ns(), meter.started_ns());
 }
 
 }  // namespace
