@@ -204,10 +204,12 @@ void Machine::excluded_too_often(Evaluation& evaluation, const Exclusion& last) 
     std::string causes;
     for (const auto& [cause, times] : block.excluded)
         if (cause != interrupted) causes += fmt::format("{}{} {}", causes.empty() ? "" : ", ", cause, times);
+    const auto remedy = last.cause == "throttled"
+                            ? "is too hot for the experiment: cool it, or leave out exclude.throttled"
+                            : "is too busy for the experiment: quiet it, or raise exclude." + last.cause;
     end(evaluation, EvaluationStatus::failed,
-        fmt::format("block {} was excluded {} times ({}); the last: {}. This machine is too busy for the experiment: "
-                    "quiet it, or raise exclude.{}",
-                    block.number, max_noisy, causes, last.detail, last.cause),
+        fmt::format("block {} was excluded {} times ({}); the last: {}. This machine {}", block.number, max_noisy,
+                    causes, last.detail, remedy),
         Fault::infra);
 }
 

@@ -270,14 +270,28 @@ bool Machine::keeps_failing(const Evaluation& evaluation) const {
     return false;
 }
 
+/// The control is an image of the baseline: with the baseline it is lost, and no verdict can be given without it.
+bool Machine::vouched(const Evaluation& evaluation) const {
+    const auto& arms = evaluation.plan.arms;
+    for (std::size_t i = 0; i < arms.size(); ++i)
+        if (arms[i].control() && !usable(evaluation.arms[i].status) &&
+            !usable(evaluation.arms[static_cast<std::size_t>(arms[i].kernel_of)].status))
+            return false;
+    return true;
+}
+
 /// Some arm and the one it is judged against can still be booted.
-bool Machine::comparable(const Evaluation& evaluation) const {
+bool Machine::pair_left(const Evaluation& evaluation) const {
     const auto& arms = evaluation.plan.arms;
     for (std::size_t i = 0; i < arms.size(); ++i)
         if (arms[i].role == Role::measured && usable(evaluation.arms[i].status) && !arms[i].against.empty() &&
             usable(status_of(evaluation, arms[i].against)))
             return true;
     return false;
+}
+
+bool Machine::comparable(const Evaluation& evaluation) const {
+    return pair_left(evaluation) && vouched(evaluation);
 }
 
 void Machine::nothing_left(Evaluation& evaluation, std::optional<Fault> fault) {
@@ -293,7 +307,13 @@ void Machine::nothing_left(Evaluation& evaluation, std::optional<Fault> fault) {
     for (std::size_t i = 0; i < evaluation.arms.size(); ++i)
         if (arms[i].role == Role::measured && !usable(evaluation.arms[i].status))
             names += (names.empty() ? "" : ", ") + arms[i].name + (wrong(i) ? " failed its checks" : "");
-    end(evaluation, EvaluationStatus::failed, "nothing is left to compare; stopped or failed: " + names, fault);
+    end(evaluation, EvaluationStatus::failed,
+        fmt::format("{}; stopped or failed: {}",
+                    pair_left(evaluation) ? "nothing is left that the control could vouch for, as it is the baseline's "
+                                            "image and lost with it"
+                                          : "nothing is left to compare",
+                    names),
+        fault);
 }
 
 /// No further block can be booted. A treatment that keeps failing where its baseline does not is an answer, which the

@@ -45,6 +45,8 @@ class Machine {
     void stop_failing_arms(Evaluation& evaluation);
     bool keeps_failing(const Evaluation& evaluation) const;
     bool comparable(const Evaluation& evaluation) const;
+    bool pair_left(const Evaluation& evaluation) const;
+    bool vouched(const Evaluation& evaluation) const;
     void nothing_left(Evaluation& evaluation, std::optional<Fault> fault);
     void conclude(Evaluation& evaluation);
     void freeze_failed(Evaluation& evaluation, const std::vector<BadArm>& bad);

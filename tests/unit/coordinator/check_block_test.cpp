@@ -161,11 +161,44 @@ TEST_F(CheckBlock, ItMayTakeLongerThanATimedBlockAndIsThenBootedAgain) {
 }
 
 TEST_F(CheckBlock, AFailureIsKeptWhenTheBlockIsBootedAgain) {
-    auto out = start("E", checked_arms(false));
+    auto experiment = checked_arms(false);
+    experiment.arms.push_back({"other", {}, "base"});
+    auto out = start("E", experiment);
     out = send(AttemptFinished{only<Dispatch>(out)->attempt, msg::Outcome::ok, {}});
     out = send(AttemptFinished{only<Dispatch>(out)->attempt, msg::Outcome::hang, "once"});
-    // Nothing is left to boot in it: the arm is stopped.
+    EXPECT_EQ(detail_of("patched"), "not stopped") << "not before the block is over";
+    const auto attempt = only<Dispatch>(out)->attempt;
+    clock_.advance(debug_patience * state_.evaluations.front().plan.experiment.limits.block + std::chrono::seconds(1));
+    ASSERT_NE(only<CancelAttempt>(send(Tick{})), nullptr);
+    out = send(AttemptFinished{attempt, msg::Outcome::cancelled, {}});
+    ASSERT_EQ(all<AddBlock>().back().repetition, 2);
+    boot_all(out);
+    EXPECT_EQ(booted(check_block), (std::vector<int>{0, 1, 2})) << "all of them again, and all went well";
     EXPECT_EQ(detail_of("patched"), "failed its checks (ipcns-check) as it is: hang: once");
+    EXPECT_EQ(last_status("E"), EvaluationStatus::running);
+}
+
+/// Two arms beside the baseline, one judged against the other.
+Experiment chain(bool control) {
+    auto experiment = checked_arms(false);
+    experiment.arms.push_back({"variant", {}, "patched"});
+    experiment.decide.control = control;
+    return experiment;
+}
+
+TEST_F(CheckBlock, WithTheBaselineGoesTheControlAndNothingVouchesForTheRest) {
+    boot_all(start("E", chain(true)), failing(base, msg::Outcome::hang, "no run"));
+    EXPECT_EQ(last_status("E"), EvaluationStatus::failed);
+    EXPECT_EQ(all<SetEvaluation>().back().detail,
+              "nothing is left that the control could vouch for, as it is the baseline's image and lost with it; "
+              "stopped or failed: base failed its checks");
+    EXPECT_TRUE(booted(1).empty());
+}
+
+TEST_F(CheckBlock, WithoutAControlTheRestIsComparedWithoutTheBaseline) {
+    boot_all(start("E", chain(false)), failing(base, msg::Outcome::hang, "no run"));
+    EXPECT_EQ(last_status("E"), EvaluationStatus::running);
+    EXPECT_EQ(booted(1).size(), 2U);
 }
 
 TEST_F(CheckBlock, CancelEndsIt) {

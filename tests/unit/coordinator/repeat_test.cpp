@@ -225,6 +225,28 @@ TEST(RestoreExclusions, ARestartKnowsEarlierTriesByTheirCause) {
     EXPECT_EQ(block.boots.front().not_before, WallTime(Nanoseconds(7500)) + pause_after(3));
 }
 
+TEST(RestoreFailures, OfAnEarlierTryAtTheCheckBlockAreKept) {
+    auto tree = tree_of({});
+    for (auto& block : tree.blocks) block.number = check_block;  // four tries, the last of them under way
+    for (std::size_t i = 0; i + 1 < tree.blocks.size(); ++i) {
+        tree.blocks[i].repetition = static_cast<std::int64_t>(i) + 1;
+        tree.blocks[i].status = "excluded";
+        tree.blocks[i].cause = interrupted;
+    }
+    tree.blocks.back().repetition = std::ssize(tree.blocks);
+    for (auto& boot : tree.boots) {
+        if (boot.block_id != tree.blocks.front().id || boot.arm != "patched") continue;
+        boot.outcome = "hang";
+        boot.detail = "once";
+    }
+    const auto evaluation = restore_evaluation(tree);
+    ASSERT_TRUE(evaluation) << evaluation.error().text();
+    EXPECT_EQ(evaluation->arms[1].check_failure, "hang: once") << "though later tries went well";
+    EXPECT_EQ(evaluation->arms[1].failures_in_a_row, 0);
+    EXPECT_EQ(evaluation->arms[0].check_failure, "");
+    EXPECT_EQ(evaluation->blocks_complete, 0);
+}
+
 TEST(RestoreExclusions, WithoutTriesOrAfterAnInterruptionNothingWaits) {
     for (const auto& causes : {std::vector<std::string>{}, std::vector<std::string>{"steal", "interrupted"}}) {
         const auto evaluation = restore_evaluation(tree_of(causes));
