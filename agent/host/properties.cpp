@@ -4,6 +4,7 @@
 #include "agent/host/host.h"
 #include "agent/host/qemu/busybox.h"
 #include "agent/host/qemu/pinning.h"
+#include "common/digest/sha256.h"
 
 namespace kab::host {
 namespace {
@@ -49,6 +50,18 @@ std::string mitigations() {
     return all.empty() ? text : text + fmt::format("not affected: {}", unaffected);
 }
 
+/// The guests' shell: its path and what it is, or why there is none.
+void add_shell(std::map<std::string, std::string>& properties) {
+    const auto shell = qemu::find_busybox();
+    const auto hash = shell ? sha256_file(*shell) : Result<std::string>(pass(shell));
+    if (!hash) {
+        properties["no_shell"] = hash.error().text();
+        return;
+    }
+    properties["shell"] = shell->string();
+    properties["shell_sha256"] = *hash;
+}
+
 }  // namespace
 
 std::map<std::string, std::string> host_properties(const qemu::Accelerators& accelerators) {
@@ -74,10 +87,7 @@ std::map<std::string, std::string> host_properties(const qemu::Accelerators& acc
     properties["qemu"] = accelerators.emulator.version;
     properties["kvm"] = accelerators.kvm.usable ? "yes" : accelerators.kvm.reason;
     properties["accel"] = accelerators.kvm.usable ? "kvm" : "tcg";
-    if (const auto shell = qemu::find_busybox())
-        properties["shell"] = shell->string();
-    else
-        properties["no_shell"] = shell.error().text();
+    add_shell(properties);
     properties["tsc_khz"] = std::to_string(accelerators.tsc_khz);
     return properties;
 }

@@ -103,17 +103,9 @@ bool Coordinator::commit(const std::vector<core::Transition>& transitions, const
     return true;
 }
 
-std::string Coordinator::plan_hash_of(const std::string& uid) {
-    const auto* evaluation = find(uid);
-    if (evaluation == nullptr) return {};
-    std::vector<std::string> kernel_keys;
-    for (const auto& [arm, kernel] : kernels_[uid]) kernel_keys.push_back(kernel.key);
-    return plan_hash(evaluation->plan, kernel_keys, parts_.agent_hash, emulator_);
-}
-
-void Coordinator::fatal(const Error& error) {
+void Coordinator::fatal(const Error& error, const char* what) {
     if (stopped_) return;
-    spdlog::critical("the database cannot be written, kabd ends: {}", error.text());
+    spdlog::critical("{}, kabd ends: {}", what, error.text());
     fatal_ = error;
     stop();
     parts_.on_fatal(error);
@@ -130,6 +122,7 @@ bool Coordinator::store_report(const std::string& attempt, const ExtraWrite& wri
         return false;
     }
     spdlog::error("attempt {}: {}", attempt, status.error().text());
+    refused_.emplace(attempt, "what was measured cannot be stored: " + status.error().text());
     parts_.host->cancel(attempt);
     return false;
 }
@@ -329,6 +322,7 @@ void Coordinator::boot_when_alone(const std::string& evaluation, const msg::Boot
         auto lock = lock_queue_->poll();
         if (!lock) return give_up_lock(request.attempt, msg::Outcome::infra_error, lock.error().text());
         if (!*lock) {
+            if (!waited(evaluation, request.attempt)) return;
             boot_progress({request.attempt, "waiting", 0, 0});
             lock_timer_.expires_after(std::chrono::milliseconds(100));
             lock_timer_.async_wait([this, evaluation, request, alive = alive_](const boost::system::error_code& error) {
@@ -336,14 +330,23 @@ void Coordinator::boot_when_alone(const std::string& evaluation, const msg::Boot
             });
             return;
         }
+        if (!waited(evaluation, request.attempt)) return;
         lock_ = std::move(**lock);
         lock_queue_.reset();
         waiting_attempt_.clear();
-        handle(core::Waited{evaluation, parts_.clock->wall() - waiting_since_});
     }
     booted_attempt_ = request.attempt;
     pace_.dispatched(request.attempt, parts_.clock->wall());
     parts_.host->boot(request);
+}
+
+/// The time since this was told last is none of the block's. False when the attempt no longer waits.
+bool Coordinator::waited(const std::string& evaluation, const std::string& attempt) {
+    const auto now = parts_.clock->wall();
+    const auto time = now - waiting_since_;
+    waiting_since_ = now;
+    handle(core::Waited{evaluation, time});
+    return !stopped_ && waiting_attempt_ == attempt;
 }
 
 /// The attempt ends before the host ever heard of it.

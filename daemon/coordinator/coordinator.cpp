@@ -182,6 +182,8 @@ void Coordinator::remove_listener(Listener* listener) {
 void Coordinator::host_up(const msg::Hello& hello) {
     const auto qemu = hello.properties.find("qemu");
     emulator_ = qemu == hello.properties.end() ? "" : qemu->second;
+    const auto shell = hello.properties.find("shell_sha256");
+    shell_hash_ = shell == hello.properties.end() ? "" : shell->second;
     Json properties = hello.properties;
     properties["build"] = hello.build;
     store::HostRow row{
@@ -200,6 +202,7 @@ void Coordinator::host_lost(const std::string& detail) {
     lock_timer_.cancel();
     lock_queue_.reset();
     waiting_attempt_.clear();
+    refused_.clear();
     store::HostRow row{host_name_,
                        host_name_,
                        "qemu",
@@ -245,7 +248,8 @@ void Coordinator::boot_hello(const msg::BootHello& hello) {
                            {"mitigations", agent.mitigations},
                            {"warnings", agent.warnings},
                            {"pinning", hello.pinning},
-                           {"agent", agent.build}};
+                           {"agent", agent.build},
+                           {"agent_sha256", parts_.agent_hash}};
     core::Boot* boot = nullptr;
     if (const auto* evaluation = find_by_attempt(hello.attempt, boot)) accel_.emplace(evaluation->uid, hello.accel);
     const store::AttemptHello row{dump_json(environment), hello.accel,    hello.accel_reason,
@@ -293,6 +297,7 @@ void Coordinator::run_finished(const msg::RunFinished& run) {
         std::find_if(orders.begin(), orders.end(), [&](const msg::RunOrder& o) { return o.seq == run.seq; });
     if (order == orders.end()) {
         spdlog::error("attempt {}: run {} was never planned", run.attempt, run.seq);
+        refused_.emplace(run.attempt, fmt::format("run {} was never planned", run.seq));
         return parts_.host->cancel(run.attempt);
     }
     store::NewRun row;
@@ -319,8 +324,15 @@ Result<std::optional<core::Exclusion>> Coordinator::exclusion_of(const core::Eva
     return judge_block(*conditions, exclude);
 }
 
-void Coordinator::boot_finished(const msg::BootFinished& finished) {
+void Coordinator::boot_finished(const msg::BootFinished& told) {
+    auto finished = told;
     if (finished.attempt == booted_attempt_) lock_.reset();
+    // Cancelled by us, or over before it heard of that: what it sent is incomplete either way.
+    const bool unharmed = finished.outcome == msg::Outcome::ok || finished.outcome == msg::Outcome::cancelled;
+    if (const auto refused = refused_.extract(finished.attempt); !refused.empty() && unharmed) {
+        finished.outcome = msg::Outcome::infra_error;
+        finished.detail = refused.mapped();
+    }
     AttemptReport report;
     auto& end = report.end;
     end.setup_ns = finished.setup_ns;
@@ -341,7 +353,7 @@ void Coordinator::boot_finished(const msg::BootFinished& finished) {
     std::optional<core::Exclusion> exclusion;
     if (evaluation != nullptr && finished.outcome == msg::Outcome::ok) {
         auto judged = exclusion_of(*evaluation, finished.attempt);
-        if (!judged) return fatal(judged.error());
+        if (!judged) return fatal(judged.error(), "the conditions of a block cannot be read back");
         exclusion = std::move(*judged);
     }
     reports_[finished.attempt] = std::move(report);
@@ -350,6 +362,14 @@ void Coordinator::boot_finished(const msg::BootFinished& finished) {
     handle(core::AttemptFinished{finished.attempt, finished.outcome, finished.detail, std::move(exclusion),
                                  std::move(complaint)});
     reports_.erase(finished.attempt);
+}
+
+std::string Coordinator::plan_hash_of(const std::string& uid) {
+    const auto* evaluation = find(uid);
+    if (evaluation == nullptr) return {};
+    std::vector<std::string> kernel_keys;
+    for (const auto& [arm, kernel] : kernels_[uid]) kernel_keys.push_back(kernel.key);
+    return plan_hash(evaluation->plan, kernel_keys, parts_.agent_hash, emulator_, shell_hash_);
 }
 
 core::Evaluation* Coordinator::find(const std::string& uid) {

@@ -77,14 +77,15 @@ class Coordinator final : public Service, public HostListener {
     void boot_progress(const msg::BootProgress& progress) override;
     void boot_hello(const msg::BootHello& hello) override;
     void run_finished(const msg::RunFinished& run) override;
-    void boot_finished(const msg::BootFinished& finished) override;
+    void boot_finished(const msg::BootFinished& told) override;
 
   private:
     using ExtraWrite = std::function<Status(store::Writer&)>;
     /// Steps the core, commits (with `extra` in the same transaction) and carries out the commands.
     void handle(const core::Event& event, const ExtraWrite& extra = {});
     bool commit(const std::vector<core::Transition>& transitions, const ExtraWrite& extra);
-    void fatal(const Error& error);
+    /// Ends the daemon: `what` says what it cannot do.
+    void fatal(const Error& error, const char* what = "the database cannot be written");
     void carry_out(const core::Freeze& command);
     void carry_out(const core::Build& command);
     void carry_out(const core::StopBuilder& command);
@@ -98,6 +99,7 @@ class Coordinator final : public Service, public HostListener {
     void freeze_next(const std::string& evaluation, Freezing so_far);
     void freeze_finished(const std::string& evaluation, Freezing done);
     void analysed(const std::string& evaluation, int look, const Result<LookResult>& result);
+    bool waited(const std::string& evaluation, const std::string& attempt);
     void boot_when_alone(const std::string& evaluation, const msg::BootRequest& request);
     /// Writes what a guest or host sent. Data the store refuses is its fault and ends the attempt; a store that
     /// cannot write is ours and ends the daemon.
@@ -127,12 +129,14 @@ class Coordinator final : public Service, public HostListener {
     core::State state_;
     Pace pace_;
     std::map<std::string, AttemptReport> reports_;                    ///< of attempts whose end is being decided
+    std::map<std::string, std::string> refused_;                      ///< attempt -> why the store refused its data
     std::map<std::string, std::map<int, store::KernelRow>> kernels_;  ///< evaluation -> arm -> kernel
     std::map<std::string, ProgressEvent> progress_;
     std::map<std::string, std::string> accel_;  ///< evaluation -> what its first boot ran under
     std::set<Listener*> listeners_;
     std::string host_name_ = "local";
-    std::string emulator_;  ///< QEMU's version as the host told it
+    std::string emulator_;    ///< QEMU's version as the host told it
+    std::string shell_hash_;  ///< SHA-256 of the guests' shell; empty without one
     boost::asio::steady_timer deadline_;
     std::optional<MachineLock> lock_;             ///< held while a boot is under way
     std::optional<MachineLockQueue> lock_queue_;  ///< waiting to be alone on this machine

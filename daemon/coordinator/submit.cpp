@@ -34,6 +34,13 @@ void add_metrics(const WorkloadSpec& workload, bool exact, std::vector<store::Ne
     for (const auto& counter : workload.counters) add(counter);
 }
 
+bool needs_shell(const Experiment& experiment) {
+    return std::any_of(experiment.workloads.begin(), experiment.workloads.end(), [](const WorkloadSpec& spec) {
+        const auto* info = find_workload(spec.workload);
+        return info != nullptr && info->needs_shell;
+    });
+}
+
 }  // namespace
 
 std::string point_label(const WorkloadSpec& workload, const Parameters& point) {
@@ -75,11 +82,12 @@ store::NewEvaluation new_evaluation(const std::string& uid, const Submission& su
 }
 
 std::string plan_hash(const Plan& plan, const std::vector<std::string>& kernel_keys, const std::string& agent_hash,
-                      const std::string& emulator) {
+                      const std::string& emulator, const std::string& shell_hash) {
     Sha256 hash;
     hash.field(canonical_text(plan)).field(agent_hash).field(emulator).field(KAB_VERSION);
     for (const auto& key : kernel_keys) hash.field(key);
     for (const auto& arm : plan.experiment.arms) hash.field(arm.kernel.command_line);
+    if (needs_shell(plan.experiment)) hash.field(shell_hash);
     return hash.hex();
 }
 

@@ -91,6 +91,24 @@ TEST(Gather, AClockThatWasNotLookedAtYetIsNoOther) {
     EXPECT_EQ(gates_with("hpet").size(), 1U);
 }
 
+TEST(Gather, SamplesOfTwoAgentsFailAGate) {
+    const test::SampleDatabase sample;
+    const auto tree = sample.store->tree(test::sample_evaluation());
+    const auto samples = sample.store->samples(test::sample_evaluation());
+    auto boots = sample.store->boots(test::sample_evaluation());
+    ASSERT_TRUE(tree && samples && boots);
+    for (auto& boot : *boots) {
+        auto environment = parse_json(boot.environment).value();
+        environment["agent"] = "1.0";
+        environment["agent_sha256"] = &boot == &boots->front() ? "aa" : "bb";
+        boot.environment = dump_json(environment);
+    }
+    const auto input = analysis_input(*tree, {}, *samples, *boots, 0);
+    ASSERT_TRUE(input);
+    EXPECT_EQ(input->failed_gates,
+              std::vector<std::string>{"the boots did not run under one agent_sha256: aa in 1 boots, bb in 23 boots"});
+}
+
 TEST(Gather, BootsOnUnlikeMachinesFailAGate) {
     const test::SampleDatabase sample;
     const auto tree = sample.store->tree(test::sample_evaluation());
