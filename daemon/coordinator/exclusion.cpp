@@ -46,12 +46,12 @@ std::optional<core::Exclusion> above(const std::vector<ConditionRow>& rows, cons
 
 std::optional<core::Exclusion> slow_canary(const std::vector<ConditionRow>& rows, const std::optional<double>& bound) {
     const auto* slowest = bound ? worst(rows, "canary") : nullptr;
-    if (slowest == nullptr) return std::nullopt;
+    if (slowest == nullptr || !(*slowest->value > 0)) return std::nullopt;
     // Warm-ups run the very same loop, so theirs may well be the fastest.
     double fastest = *slowest->value;
     for (const auto& row : rows)
-        if (row.name == "canary" && row.value) fastest = std::min(fastest, *row.value);
-    if (!(fastest > 0) || *slowest->value <= (1 + *bound) * fastest) return std::nullopt;
+        if (row.name == "canary" && row.value && *row.value > 0) fastest = std::min(fastest, *row.value);
+    if (*slowest->value <= (1 + *bound) * fastest) return std::nullopt;
     return core::Exclusion{
         "canary",
         fmt::format("canary was {:.3f} ms in {}, {} slower than the block's fastest ({:.3f} ms), more than {}",

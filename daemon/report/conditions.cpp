@@ -62,7 +62,7 @@ ConditionSummary summarise(const ReportInput& report, const Known& which,
     for (const auto& row : report.conditions) {
         if (row.name != summary.name || row.warmup || !in_figures(report, row)) continue;
         const auto base = fastest.find(row.block);
-        if (!row.value || (canary && base == fastest.end())) {
+        if (!row.value || (canary && (base == fastest.end() || !(*row.value > 0)))) {
             if (summary.absent++ == 0) summary.reason = row.reason;
             continue;
         }

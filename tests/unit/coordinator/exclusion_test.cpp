@@ -67,6 +67,9 @@ TEST(Exclusion, EachCauseHitsAboveItsBoundAndNotAtIt) {
     EXPECT_EQ(cause_of({condition("throttled", 1)}), "throttled");
     EXPECT_EQ(cause_of({condition("canary", 4e6), condition("canary", 4.39e6, 2)}), "none");
     EXPECT_EQ(cause_of({condition("canary", 4e6), condition("canary", 4.41e6, 2)}), "canary");
+    EXPECT_EQ(cause_of({condition("canary", 0), condition("canary", 4e6, 2), condition("canary", 5e6, 3)}), "canary")
+        << "one that took no time is none";
+    EXPECT_EQ(cause_of({condition("canary", 0), condition("canary", -1, 2)}), "none");
 }
 
 TEST(Exclusion, TheFirstCauseInAFixedOrderIsNamedWhateverTheOrderOfTheRows) {

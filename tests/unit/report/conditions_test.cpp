@@ -68,6 +68,17 @@ TEST(Conditions, ACanaryIsShownAsHowMuchSlowerItWasThanItsBlocksFastest) {
     EXPECT_EQ(canary.above_usual, 4);
 }
 
+TEST(Conditions, ACanaryThatTookNoTimeIsNone) {
+    const auto plain = test::changed(noisy(), [](ReportInput&) {});
+    const auto report = test::changed(noisy(), [](ReportInput& rows) {
+        for (auto& row : rows.conditions)
+            if (row.name == "canary" && row.seq == 3) row.value = 0;
+    });
+    const auto all = summarise_conditions(report), before = summarise_conditions(plain);
+    EXPECT_EQ(of(all, "canary").runs, of(before, "canary").runs - 24);
+    EXPECT_EQ(of(all, "canary").absent, of(before, "canary").absent + 24);
+}
+
 TEST(Conditions, WarnsOfACanaryThatWasSlowTooOften) {
     const auto report = test::changed(noisy(), [](ReportInput& rows) {
         for (auto& row : rows.conditions)
