@@ -61,6 +61,21 @@ Names kernels(const ReportInput& report, const Planned& checks) {
     return names;
 }
 
+/// Arms of the experiment that have no debug variant, as an image has none.
+Names without_variant(const ReportInput& report) {
+    Names names;
+    for (const auto& arm : report.tree.arms)
+        if (arm.role == "measured" && variant_of(report, arm.name) == nullptr) names.push_back(arm.name);
+    return names;
+}
+
+/// "every kernel and its debug variant": what passed, when nothing failed and nothing is open.
+std::string all_of(const Planned& checks, const Names& passed, const Names& lacking, bool variants) {
+    if (!variants) return "every kernel (there were no debug variants)";
+    if (!lacking.empty()) return joined(passed);
+    return checks.everywhere.empty() ? "the debug variant of every arm" : "every kernel and its debug variant";
+}
+
 }  // namespace
 
 void set_checks_apart(ReportInput& report) {
@@ -110,20 +125,24 @@ std::string check_summary(const ReportInput& report) {
         const auto* boot = check_boot(report, name);
         (boot == nullptr ? open : kernel_fault(boot->outcome) ? wrong : passed).push_back(name);
     }
-    std::string which = joined(checks.everywhere);
-    if (!checks.debug_only.empty())
+    const bool variants = !report.debug_arms.empty();
+    const auto lacking = without_variant(report);
+    std::string which = joined(checks.everywhere), missing;
+    if (!checks.debug_only.empty() && variants)
         which += fmt::format("{}{} (on debug variants only)", which.empty() ? "" : ", ", joined(checks.debug_only));
+    if (variants && !lacking.empty()) missing = "; no debug variant of " + joined(lacking);
+    if (!checks.debug_only.empty() && !variants)
+        missing = fmt::format("; {} not run, as there are no debug variants", joined(checks.debug_only));
+    if (which.empty()) return missing.substr(2);
     if (wrong.empty() && open.empty())
-        return fmt::format("{}: passed on {} before anything was timed", which,
-                           report.debug_arms.empty()   ? "every kernel (there were no debug variants)"
-                           : checks.everywhere.empty() ? "the debug variant of every arm"
-                                                       : "every kernel and its debug variant");
+        return fmt::format("{}: passed on {} before anything was timed{}", which,
+                           all_of(checks, passed, lacking, variants), missing);
     std::string text = which + ":";
     if (!wrong.empty()) text += " FAILED on " + joined(wrong) + ";";
     if (!passed.empty()) text += " passed on " + joined(passed) + ";";
     if (!open.empty()) text += " not run on " + joined(open) + ";";
     text.pop_back();
-    return text;
+    return text + missing;
 }
 
 Json checks_json(const ReportInput& report) {

@@ -183,6 +183,7 @@ Status check_workloads(const std::vector<WorkloadSpec>& specs) {
 Status check_checks(const Experiment& experiment) {
     const auto& checks = experiment.checks;
     const auto& debug = experiment.debug;
+    const bool built = std::any_of(experiment.arms.begin(), experiment.arms.end(), is_built);
     if (checks.size() > most_checks) return refuse("checks", "must have at most {} items", most_checks);
     for (const auto& spec : checks) {
         const std::string where = "checks." + spec.check;
@@ -191,6 +192,7 @@ Status check_checks(const Experiment& experiment) {
         if (std::count_if(checks.begin(), checks.end(), [&](const auto& c) { return c.check == spec.check; }) > 1)
             return refuse(where, "is there twice");
         if (spec.debug_only && debug.empty()) return refuse(where, "is for debug variants, of which there are none");
+        if (spec.debug_only && !built) return refuse(where, "{}", images_have_no_variants);
         WorkloadSpec like;
         like.with = spec.with;
         if (auto checked = check_parameters(where, *info, like); !checked) return checked;

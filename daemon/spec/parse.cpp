@@ -24,7 +24,7 @@ void read_document(const Map& document, ParsedSpec& spec) {
     document.text("question", experiment.question, longest_question);
     read_arms(document, experiment.arms, spec.places);
     read_workloads(document, experiment.workloads);
-    read_checks(document, experiment.checks, experiment.debug, spec.places);
+    read_checks(document, experiment.arms, experiment.checks, experiment.debug, spec.places);
     read_host(document, experiment.host);
     read_decide(document, experiment);
     read_exclude(document, experiment.host, experiment.exclude);

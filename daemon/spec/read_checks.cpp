@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/workload_catalog.h"
+#include "daemon/spec/check.h"
 #include "daemon/spec/limits.h"
 #include "daemon/spec/sections.h"
 
@@ -44,7 +45,8 @@ bool read_check(const Value& value, CheckSpec& spec) {
     return true;
 }
 
-void read_debug(const Map& document, const std::vector<CheckSpec>& checks, DebugSpec& debug, Places& places) {
+void read_debug(const Map& document, const std::vector<Arm>& arms, const std::vector<CheckSpec>& checks,
+                DebugSpec& debug, Places& places) {
     const bool any = document.has("checks");
     if (any) debug.config = {default_fragment};
     document.with("debug", [&](const Value& value) {
@@ -60,13 +62,17 @@ void read_debug(const Map& document, const std::vector<CheckSpec>& checks, Debug
         if (map.is_map() && debug.empty()) value.problem("adds nothing: write 'debug: false' for no debug variants");
     });
     const auto unmet = std::find_if(checks.begin(), checks.end(), [](const CheckSpec& c) { return c.debug_only; });
-    if (unmet == checks.end() || !debug.empty()) return;
-    document.get("checks")->problem("has {} on debug variants only, and 'debug' is false", unmet->check);
+    if (unmet == checks.end()) return;
+    if (debug.empty())
+        document.get("checks")->problem("has {} on debug variants only, and 'debug' is false", unmet->check);
+    else if (!arms.empty() && std::none_of(arms.begin(), arms.end(), is_built))
+        document.get("checks")->problem("has {}, which {}", unmet->check, images_have_no_variants);
 }
 
 }  // namespace
 
-void read_checks(const Map& document, std::vector<CheckSpec>& checks, DebugSpec& debug, Places& places) {
+void read_checks(const Map& document, const std::vector<Arm>& arms, std::vector<CheckSpec>& checks, DebugSpec& debug,
+                 Places& places) {
     document.with("checks", [&](const Value& value) {
         for (const Value& item : value.list(1, most_checks)) {
             CheckSpec spec;
@@ -77,7 +83,7 @@ void read_checks(const Map& document, std::vector<CheckSpec>& checks, DebugSpec&
                 checks.push_back(std::move(spec));
         }
     });
-    read_debug(document, checks, debug, places);
+    read_debug(document, arms, checks, debug, places);
 }
 
 }  // namespace kab

@@ -14,7 +14,8 @@ namespace kab {
 void read_arms(const yaml::Map& document, std::vector<Arm>& arms, Places& places);
 void read_workloads(const yaml::Map& document, std::vector<WorkloadSpec>& workloads);
 /// `checks:` and `debug:`, which has a default where there are checks.
-void read_checks(const yaml::Map& document, std::vector<CheckSpec>& checks, DebugSpec& debug, Places& places);
+void read_checks(const yaml::Map& document, const std::vector<Arm>& arms, std::vector<CheckSpec>& checks,
+                 DebugSpec& debug, Places& places);
 /// The catalog's names of what may stand under `workloads:` (false) or `checks:` (true).
 std::vector<std::string> catalog_names(bool checks);
 /// `with:`, each parameter in its range.

@@ -89,6 +89,42 @@ TEST(Checks, ThatPassedAreOneLineOfTheSetupAndInNoFigure) {
     EXPECT_THAT(check_summary(changed({}, Checked{"", "", false})), HasSubstr("there were no debug variants"));
 }
 
+/// One of the arms is an image, which has no debug variant; `everywhere` or not there are checks of all kernels, too.
+ReportInput without_one_variant(bool everywhere, bool none_at_all = false) {
+    return changed({}, [=](ReportInput& rows) {
+        Checked{}(rows);
+        auto experiment = *parse_json(rows.tree.evaluation.experiment_json);
+        if (!everywhere) experiment["checks"] = Json::array();
+        experiment["checks"].push_back(
+            {{"check", "proc-removal-check"}, {"with", Json::object()}, {"debug_only", true}});
+        rows.tree.evaluation.experiment_json = dump_json(experiment);
+        auto& arms = rows.tree.arms;
+        for (std::size_t i = arms.size(); i-- > 0;) {
+            if (arms[i].role != "debug" || (arms[i].name != "per-ns-work'debug" && !none_at_all)) continue;
+            const auto name = arms[i].name;
+            std::erase_if(rows.tree.boots, [&](const auto& boot) { return boot.arm == name; });
+            std::erase_if(rows.boots, [&](const auto& boot) { return boot.arm == name; });
+            arms.erase(arms.begin() + static_cast<std::ptrdiff_t>(i));
+            rows.kernels.erase(rows.kernels.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+    });
+}
+
+TEST(Checks, PassedOnlyWhereTheyRan) {
+    EXPECT_EQ(check_summary(without_one_variant(false)),
+              "proc-removal-check (on debug variants only): passed on inline-free'debug, deferred-free'debug before "
+              "anything was timed; no debug variant of per-ns-work");
+    EXPECT_EQ(check_summary(without_one_variant(true)),
+              "ipcns-check, proc-removal-check (on debug variants only): passed on inline-free, per-ns-work, "
+              "deferred-free, inline-free'debug, deferred-free'debug before anything was timed; no debug variant of "
+              "per-ns-work");
+    EXPECT_EQ(check_summary(without_one_variant(true, true)),
+              "ipcns-check: passed on every kernel (there were no debug variants) before anything was timed; "
+              "proc-removal-check not run, as there are no debug variants");
+    EXPECT_EQ(check_summary(without_one_variant(false, true)),
+              "proc-removal-check not run, as there are no debug variants");
+}
+
 TEST(Checks, AnArmWhoseDebugVariantFailsIsWrongBeforeAnythingElseIsSaid) {
     const auto report = changed({}, Checked{"deferred-free'debug", "kernel-crash"});
     const auto said = claims(report);
