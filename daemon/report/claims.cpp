@@ -121,26 +121,52 @@ std::string Claims::price(const stats::Comparison& primary) {
     return text + slight;
 }
 
+/// The first series of the point that `series` is of.
+int first_of_point(const ReportInput& report, int series) {
+    const auto& all = report.input.series;
+    const auto& own = all[static_cast<std::size_t>(series)];
+    const auto same = [&](const stats::Series& s) { return s.workload == own.workload && s.point == own.point; };
+    return static_cast<int>(std::find_if(all.begin(), all.end(), same) - all.begin());
+}
+
 /// Trades at single points of the primary's sweep that no mean shows.
 std::string Claims::trades_at_points(const stats::Comparison& primary) {
     if (primary.series >= 0 || (report_.look < 0 && !report_.output.decided)) return "";
-    std::map<std::string, std::pair<std::vector<int>, std::vector<int>>> at_point;
+    struct AtPoint {
+        std::vector<int> better, worse;  ///< comparisons
+    };
+    std::map<int, AtPoint> at_point;  // by the first series of the point: as the points were declared
     const auto add = [](std::vector<int>& to, int comparison) {
         if (std::find(to.begin(), to.end(), comparison) == to.end()) to.push_back(comparison);
     };
     for (const auto& trade : report_.output.trades) {
         const auto& better = report_.output.comparisons[static_cast<std::size_t>(trade.better_comparison)];
-        const auto& worse = report_.output.comparisons[static_cast<std::size_t>(trade.worse_comparison)];
-        if (trade.arm != primary.arm || better.series < 0 || worse.series < 0) continue;
-        auto& sides = at_point[series_of(report_, better).point];
-        add(sides.first, trade.better_comparison);
-        add(sides.second, trade.worse_comparison);
+        if (trade.arm != primary.arm || !trade.at_point) continue;
+        auto& sides = at_point[first_of_point(report_, better.series)];
+        add(sides.better, trade.better_comparison);
+        add(sides.worse, trade.worse_comparison);
+    }
+    // The same metrics at many points are told once, with the figures of the first.
+    std::map<std::string, std::vector<int>> alike;
+    for (const auto& [point, sides] : at_point) {
+        std::string metrics;
+        for (const int i : sides.better)
+            metrics += "+" + report_.output.comparisons[static_cast<std::size_t>(i)].metric;
+        for (const int i : sides.worse) metrics += "-" + report_.output.comparisons[static_cast<std::size_t>(i)].metric;
+        alike[report_.input.series[static_cast<std::size_t>(point)].workload + metrics].push_back(point);
     }
     std::string text;
-    for (const auto& [point, sides] : at_point)
-        if (!point.empty())
-            text += fmt::format(" At {} a trade that the mean hides: better {}; worse {}.", point, named(sides.first),
-                                named(sides.second));
+    for (const auto& [metrics, points] : alike) {
+        std::string where;
+        for (const int point : points)
+            where += (where.empty() ? "" : "; ") + report_.input.series[static_cast<std::size_t>(point)].point;
+        const auto& sides = at_point.at(points.front());
+        text +=
+            points.size() == 1
+                ? fmt::format(" At {} a trade that the mean hides: ", where)
+                : fmt::format(" At {} points a trade that the mean hides ({}); at the first: ", points.size(), where);
+        text += fmt::format("better {}; worse {}.", named(sides.better), named(sides.worse));
+    }
     return text;
 }
 

@@ -168,7 +168,8 @@ Json trades(const ReportInput& report) {
     for (const auto& trade : report.output.trades)
         list.push_back({{"arm", report.input.arms[static_cast<std::size_t>(trade.arm)].name},
                         {"better", end(trade.better_comparison)},
-                        {"worse", end(trade.worse_comparison)}});
+                        {"worse", end(trade.worse_comparison)},
+                        {"at_point", trade.at_point}});
     return list;
 }
 

@@ -81,6 +81,7 @@ struct ArmFailure {
 struct Trade {
     int arm = 0;
     int better_comparison = 0, worse_comparison = 0;  ///< indices into Output::comparisons
+    bool at_point = false;                            ///< at a point of the primary's sweep: no mean shows it
 };
 
 struct Output {

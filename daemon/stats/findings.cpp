@@ -58,7 +58,7 @@ void add_trades_at_points(const std::vector<Comparison>& comparisons, const std:
                 const auto worse = metric_of(comparisons[static_cast<std::size_t>(w)]);
                 if (!primaries.contains(better) && !primaries.contains(worse)) continue;
                 if (told.contains({std::get<0>(point), better, worse})) continue;
-                trades.push_back({std::get<0>(point), b, w});
+                trades.push_back({std::get<0>(point), b, w, true});
             }
 }
 

@@ -261,6 +261,26 @@ TEST(Claims, ATradeAtOnePointIsToldThoughTheMeanOfTheSweepHidesIt) {
     EXPECT_THAT(claim, HasSubstr("; ipcns-exit/task-clock at concurrency=0 "));
     EXPECT_THAT(claim, Not(HasSubstr("At concurrency=1 a trade")));
     EXPECT_THAT(claim_of(report, "per-ns-work"), Not(HasSubstr("that the mean hides"))) << "its mean tells it";
+
+    // The same at the other point as well: one sentence.
+    auto both = report;
+    const auto elsewhere = [&](int comparison) {
+        const auto& all = both.output.comparisons;
+        const auto& one = all[static_cast<std::size_t>(comparison)];
+        for (std::size_t i = 0; i < all.size(); ++i)
+            if (all[i].arm == one.arm && all[i].metric == one.metric && all[i].series >= 0 &&
+                all[i].series != one.series)
+                return static_cast<int>(i);
+        return comparison;
+    };
+    for (const auto& trade : report.output.trades)
+        if (trade.at_point)
+            both.output.trades.push_back(
+                {trade.arm, elsewhere(trade.better_comparison), elsewhere(trade.worse_comparison), true});
+    const auto told = claim_of(both, "deferred-free");
+    EXPECT_THAT(told, HasSubstr(" At 2 points a trade that the mean hides (concurrency="));
+    EXPECT_THAT(told, HasSubstr("); at the first: better ipcns-exit/elapsed at "));
+    EXPECT_EQ(told.find("that the mean hides"), told.rfind("that the mean hides"));
 }
 
 }  // namespace

@@ -159,6 +159,8 @@ TEST(Trades, AtAPointAreFoundWhereTheMeanOverPointsHidesThem) {
     const auto output = published_sweep(-std::log(.667024 / .826165));
     EXPECT_EQ(find(output, 1, -1, "elapsed")->verdict, Verdict::equivalent);
     EXPECT_EQ(trade_points(output), std::vector<std::string>{"elapsed at 0, task-clock at 0"});
+    EXPECT_TRUE(output.trades.at(0).at_point);
+    EXPECT_FALSE(published_sweep(-.15).trades.at(0).at_point);
 }
 
 TEST(Failures, AreComparedByFishersTest) {
