@@ -65,6 +65,27 @@ TEST(Exact, WithAMarginASmallDifferenceIsBothEquivalentAndThere) {
         << primary_of(output, 1).sentence;
 }
 
+TEST(Exact, WhereThereIsNoMarginNothingIsMaterial) {
+    // The margin is the linear primary's: there is none for a ratio. A margin of 0 is one on any scale.
+    for (const double margin : {500.0, 0.0}) {
+        auto input = exact_arms(1000, 0);
+        input.series[0].scale = Scale::linear;
+        input.series.push_back({"w", "", "idle", "ns", Better::lower, Scale::log, false});
+        fill(input, 1, 6, 3, [](int, int a, int) { return a == 1 ? 2000.0 : 1000.0; });
+        input.design.margin = margin;
+        const auto output = analyse(input);
+        EXPECT_TRUE(primary_of(output, 1).material);
+        int seen = 0;
+        for (const auto& c : output.comparisons) {
+            if (c.metric != "idle" || c.arm != 1) continue;
+            ++seen;
+            EXPECT_EQ(c.verdict, Verdict::regressed);
+            EXPECT_EQ(c.material, margin == 0) << margin;
+        }
+        EXPECT_EQ(seen, 1);
+    }
+}
+
 TEST(Exact, WhatVariesFromBlockToBlockHasAnInterval) {
     const auto output = analyse(exact_arms(3000, 1000));
     const auto& c = primary_of(output, 1);

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -65,6 +67,30 @@ TEST(VectorMath, FarBelowNothingUnderflows) {
     for (const double value : values) EXPECT_EQ(value, values[0]);
     EXPECT_GT(values[0], 0);
     EXPECT_LT(values[0], 1e-303);
+}
+
+/// FNV-1a over the bits of the results.
+std::uint64_t fingerprint(const std::vector<double>& values) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const double value : values) {
+        auto bits = std::bit_cast<std::uint64_t>(value);
+        for (int i = 0; i < 8; ++i, bits >>= 8) hash = (hash ^ (bits & 0xff)) * 0x100000001b3;
+    }
+    return hash;
+}
+
+/// To the last bit: a product and a sum that a compiler contracts into one operation would give another hash, and on
+/// another machine another verdict.
+TEST(VectorMath, TheResultsAreTheSameOnEveryMachine) {
+    SplitMix random(7);
+    std::vector<double> values, logs(10'000);
+    for (int i = 0; i < 10'000; ++i) values.push_back(std::ldexp(1 + random.uniform(), i % 40 - 20));
+    log_all(values, logs);
+    EXPECT_EQ(fingerprint(logs), 0xf49b1ce30ad9eec9);
+    values.clear();
+    for (int i = 0; i < 10'000; ++i) values.push_back(std::ldexp(-1 - random.uniform(), i % 20 - 11));
+    exp_all(values);
+    EXPECT_EQ(fingerprint(values), 0x1ab983cd9d6c51bb);
 }
 
 /// Whatever the width of the registers, and wherever a value stands among them.
