@@ -6,6 +6,8 @@
 #include <charconv>
 #include <csignal>
 
+#include "daemon/plan/plan.h"
+
 namespace kab::cli {
 namespace {
 
@@ -60,7 +62,8 @@ int exit_code(const api::EvaluationDetail& detail) {
     if (evaluation.status != "done") return by_user ? exit_usage : exit_fault;
     if (evaluation.verdict == "regressed") return exit_regressed;
     // An arm that could not be built is missing from the verdict.
-    const auto failed = [](const api::Arm& arm) { return arm.status == "failed"; };
+    // The relinked one is no question: it shows what placement does, if it can be had.
+    const auto failed = [](const api::Arm& arm) { return arm.status == "failed" && arm.name != relinked_arm; };
     if (std::any_of(detail.arms.begin(), detail.arms.end(), failed)) return exit_fault;
     if (evaluation.verdict == "improved" || evaluation.verdict == "equivalent") return exit_ok;
     return exit_inconclusive;

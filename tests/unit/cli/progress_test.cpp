@@ -200,6 +200,13 @@ TEST(ExitCode, FollowsWhatTheEvaluationCameTo) {
         detail.arms[0].status = arm;
         EXPECT_EQ(exit_code(detail), code) << status << " " << verdict << " " << arm;
     }
+    api::EvaluationDetail relinked;  // it is there to show something, and is no question
+    relinked.evaluation.status = "done";
+    relinked.evaluation.verdict = "improved";
+    relinked.arms.resize(1);
+    relinked.arms[0].name = "A'relinked";
+    relinked.arms[0].status = "failed";
+    EXPECT_EQ(exit_code(relinked), 0);
     EXPECT_EQ(exit_code(Fault::spec), 2);
     EXPECT_EQ(exit_code(Fault::not_found), 2);
     EXPECT_EQ(exit_code(Fault::build), 3);
