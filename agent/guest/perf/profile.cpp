@@ -31,13 +31,9 @@ bool any(const std::vector<bool>& flags) {
 
 }  // namespace
 
-Profile::Profile(const KernelSymbols& symbols, const std::vector<msg::ProfileGroup>& groups)
-    : symbols_(symbols), grouped_(symbols.count(), false) {
-    for (const auto& order : groups) {
+Profile::Profile(const KernelSymbols& symbols, const std::vector<msg::ProfileGroup>& groups) : symbols_(symbols) {
+    for (const auto& order : groups)
         groups_.push_back({order, symbols.called(order.symbols), symbols.called(order.callers)});
-        for (std::size_t i = 0; i < grouped_.size(); ++i)
-            if (groups_.back().symbols[i]) grouped_[i] = true;
-    }
 }
 
 Profile::Place Profile::place_of(std::uint64_t address) const {
@@ -45,23 +41,32 @@ Profile::Place Profile::place_of(std::uint64_t address) const {
     return function ? Place{*function} : unknown;
 }
 
-bool Profile::in_a_group(Place place) const {
-    return place >= 0 && grouped_[static_cast<std::size_t>(place)];
+bool Profile::Group::has(Place place) const {
+    return place >= 0 && symbols[static_cast<std::size_t>(place)];
 }
 
-Profile::Place Profile::caller_of(const StackSample& sample) const {
+bool Profile::in_a_group(Place place) const {
+    return std::any_of(groups_.begin(), groups_.end(), [&](const Group& group) { return group.has(place); });
+}
+
+bool Profile::in_one_group(Place one, Place other) const {
+    return std::any_of(groups_.begin(), groups_.end(),
+                       [&](const Group& group) { return group.has(one) && group.has(other); });
+}
+
+Profile::Place Profile::caller_of(const StackSample& sample, Place sampled) const {
     if (!symbols_.has_callers()) return nowhere;
     for (const std::uint64_t address : sample.callers) {
         // A call may be the last instruction of its function: what it returns to belongs to the next.
         const Place place = place_of(address - 1);
-        if (!in_a_group(place)) return place;
+        if (!in_one_group(sampled, place)) return place;
     }
     return unknown;
 }
 
 void Profile::add(const StackSample& sample) {
     const Place place = sample.user ? user_space : place_of(sample.address);
-    ++counts_[{place, in_a_group(place) ? caller_of(sample) : nowhere}];
+    ++counts_[{place, in_a_group(place) ? caller_of(sample, place) : nowhere}];
     ++samples_;
 }
 
@@ -103,7 +108,7 @@ msg::Sample Profile::share(const Group& group) const {
         std::int64_t hits = 0;
         for (const auto& [places, samples] : counts_) {
             const auto [place, caller] = places;
-            if (place < 0 || !group.symbols[static_cast<std::size_t>(place)]) continue;
+            if (!group.has(place)) continue;
             if (by_caller && (caller < 0 || !group.callers[static_cast<std::size_t>(caller)])) continue;
             hits += samples;
         }

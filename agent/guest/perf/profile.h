@@ -18,7 +18,8 @@ class Profile {
     Profile(const KernelSymbols& symbols, const std::vector<msg::ProfileGroup>& groups);
 
     /// Counts a sample for the function it fell on; for one in a group also by its caller: the nearest in the chain
-    /// that is in no group. (What takes a spinlock, not which part of it.)
+    /// that no group has together with it. (What takes a spinlock, not which part of it; a function of another group
+    /// is who takes it.)
     void add(const StackSample& sample);
 
     std::int64_t samples() const { return samples_; }
@@ -38,16 +39,17 @@ class Profile {
     struct Group {
         msg::ProfileGroup order;
         std::vector<bool> symbols, callers;  ///< by function
+        bool has(Place place) const;         ///< among its symbols
     };
     Place place_of(std::uint64_t address) const;
     bool in_a_group(Place place) const;
-    Place caller_of(const StackSample& sample) const;
+    bool in_one_group(Place one, Place other) const;
+    Place caller_of(const StackSample& sample, Place sampled) const;
     std::string name_of(Place place) const;
     msg::Sample share(const Group& group) const;
 
     const KernelSymbols& symbols_;
     std::vector<Group> groups_;
-    std::vector<bool> grouped_;  ///< in any of them
     std::map<std::pair<Place, Place>, std::int64_t> counts_;
     std::int64_t samples_ = 0;
 };

@@ -51,13 +51,31 @@ TEST_F(ProfileTest, CountsByFunction) {
     EXPECT_THAT(texts(profile), ElementsAre("other< 3", "[unknown]< 1", "[user]< 1", "ipc_lock< 1"));
 }
 
-TEST_F(ProfileTest, AttributesAGroupToTheNearestCallerOutsideAllGroups) {
+TEST_F(ProfileTest, AttributesAGroupToTheNearestCallerOutsideIt) {
     Profile profile(known_, {spinlock_});
     add(profile, slow + 8, {lock + 8, ipc + 8, entry + 8}, 2);
     add(profile, lock + 8, {other + 8, ipc + 8});
     add(profile, lock + 8, {});
     EXPECT_THAT(texts(profile), ElementsAre("queued_spin_lock_slowpath<ipc_lock 2", "_raw_spin_lock<[unknown] 1",
                                             "_raw_spin_lock<other 1"));
+}
+
+TEST_F(ProfileTest, ACallerInAnotherGroupIsTheCaller) {
+    // The lock that a check takes itself is not the lock under which it is made.
+    const msg::ProfileGroup checks{"checks", {"other"}, {}};
+    const auto known = KernelSymbols::parse(
+                           "1000 T _raw_spin_lock\n1100 T queued_spin_lock_slowpath\n1200 T ipc_enter\n"
+                           "1300 T other\n1400 T entry\n1500 T update_stack_state\n1600 T end\n")
+                           .value();
+    const msg::ProfileGroup locks{"locks", {"_raw_spin_lock", "*slowpath"}, {"ipc_enter"}};
+    Profile profile(known, {locks, checks});
+    add(profile, slow + 8, {lock + 8, other + 8, ipc + 8}, 3);  // within a check
+    add(profile, slow + 8, {lock + 8, ipc + 8});
+    add(profile, other + 8, {ipc + 8});
+    EXPECT_THAT(texts(profile), ElementsAre("queued_spin_lock_slowpath<other 3", "other<ipc_enter 1",
+                                            "queued_spin_lock_slowpath<ipc_enter 1"));
+    EXPECT_DOUBLE_EQ(profile.metrics()[0].value.value(), 0.2);
+    EXPECT_DOUBLE_EQ(profile.metrics()[1].value.value(), 0.2);
 }
 
 TEST_F(ProfileTest, ACallThatIsTheLastInstructionIsOfItsFunction) {
