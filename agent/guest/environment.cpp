@@ -101,6 +101,14 @@ std::vector<std::string> debug_warnings(std::string_view log) {
     return warnings;
 }
 
+Status check_lock_validation(std::string_view lockdep_stats) {
+    if (lockdep_stats.empty() || field(lockdep_stats, "debug_locks") == "1") return {};
+    return fail(Fault::io,
+                "the kernel's lock validation is off (/proc/lockdep_stats: debug_locks is not 1), so locks were not "
+                "checked: the console says why, a limit such as MAX_LOCKDEP_ENTRIES only with 'loglevel=8' in "
+                "kernel.command_line");
+}
+
 std::string current_clocksource() {
     return sys_value("/sys/devices/system/clocksource/clocksource0/current_clocksource");
 }

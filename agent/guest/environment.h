@@ -34,6 +34,11 @@ bool high_resolution(std::string_view timer_list);
 /// use them on some CPU.
 bool high_resolution_inactive(std::string_view timer_list);
 
+/// Fault::io when the text of /proc/lockdep_stats says that the validator of locks has switched itself off. It does so
+/// at its first report and at the first of its own limits, of which it tells on a verbose console only; nothing is
+/// validated afterwards. Empty text: the kernel has none.
+Status check_lock_validation(std::string_view lockdep_stats);
+
 /// What the kernel keeps time by now: "tsc", "tsc-early" in the first second of a boot, "kvm-clock".
 std::string current_clocksource();
 

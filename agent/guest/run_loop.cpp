@@ -6,8 +6,10 @@
 #include <iterator>
 
 #include "agent/guest/canary.h"
+#include "agent/guest/environment.h"
 #include "agent/guest/exact.h"
 #include "agent/guest/perf/profiler.h"
+#include "agent/guest/text.h"
 #include "common/workload_catalog.h"
 
 namespace kab::guest {
@@ -124,6 +126,8 @@ Result<msg::RunFinished> carry_out(const msg::AgentPlan& plan, Job& job, Workloa
     else if (counted)
         finished.samples.push_back(meter.drain_busy());
     profiler.finish(*job.order, Nanoseconds{meter.elapsed_ns()}, finished);
+    if (!job.order->check) return finished;
+    if (auto sound = check_lock_validation(read_text("/proc/lockdep_stats").value_or("")); !sound) return pass(sound);
     return finished;
 }
 

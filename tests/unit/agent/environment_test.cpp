@@ -82,5 +82,15 @@ TEST(Clocksource, AChangeIsAFault) {
     EXPECT_THAT(changed.error().text(), testing::HasSubstr("from refined-jiffies to "));
 }
 
+TEST(LockValidation, MustStillBeOnWhereThereIsOne) {
+    const std::string lines = " lock-classes:                         1024 [max: 8192]\n max lock depth:  14\n";
+    EXPECT_TRUE(check_lock_validation(""));
+    EXPECT_TRUE(check_lock_validation(lines + " debug_locks:                             1\n\n zapped classes: 0\n"));
+    const auto off = check_lock_validation(lines + " debug_locks:                             0\n");
+    ASSERT_FALSE(off);
+    EXPECT_THAT(off.error().text(), testing::HasSubstr("lock validation is off"));
+    EXPECT_FALSE(check_lock_validation(lines)) << "a kernel that does not say is not trusted";
+}
+
 }  // namespace
 }  // namespace kab::guest
