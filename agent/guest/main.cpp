@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "agent/guest/audit.h"
 #include "agent/guest/console.h"
 #include "agent/guest/environment.h"
 #include "agent/guest/exact.h"
@@ -44,14 +45,20 @@ Nanoseconds patience_for_confirmation() {
     return fs::exists(packed_plan, ignored) ? exact_confirmation_limit : confirmation_limit;
 }
 
-Ending converse(Channel& channel, const std::vector<std::string>& problems, const fs::path& packed) {
+/// Of a machine that is the experiment's alone.
+Status get_machine_ready() {
+    return wants_audit(read_text("/proc/cmdline").value_or("")) ? load_audit_rule() : Status{};
+}
+
+Ending converse(Channel& channel, const std::vector<std::string>& problems, const fs::path& packed,
+                const std::function<Status()>& get_ready) {
     const msg::AgentHello hello = describe_environment(problems);
     if (auto sent = channel.send(hello); !sent) {
         say(sent.error().text());
         return Ending::unheard;
     }
     const RunLoopResult result = run_loop(
-        channel, all_workloads(), [&hello] { return check_clocksource(hello.clocksource); }, packed);
+        channel, all_workloads(), [&hello] { return check_clocksource(hello.clocksource); }, packed, get_ready);
     if (!result.message.empty()) say(result.message);
     channel.flush();
     return result.ending;
@@ -67,7 +74,7 @@ Ending work_in_guest(std::vector<std::string> problems) {
         say(channel.error().text());
         return Ending::unheard;
     }
-    const Ending ending = converse(*channel, problems, packed_plan);
+    const Ending ending = converse(*channel, problems, packed_plan, get_machine_ready);
     // A reset throws away what the emulator has not passed on yet.
     if (ending != Ending::unheard) channel->await_answer(patience_for_confirmation());
     return ending;
@@ -97,7 +104,7 @@ int main_of_program(int count, char** arguments) {
         say(channel.error().text());
         return static_cast<int>(Ending::unheard);
     }
-    return static_cast<int>(converse(*channel, {}, {}));
+    return static_cast<int>(converse(*channel, {}, {}, [] { return Status{}; }));
 }
 
 }  // namespace

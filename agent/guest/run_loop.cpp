@@ -138,7 +138,7 @@ RunLoopResult give_up(Channel& channel, std::int64_t seq, const std::string& mes
 }
 
 RunLoopResult carry_out_all(Channel& channel, const msg::AgentPlan& plan, std::vector<Job>& jobs,
-                            const std::function<Status()>& still_sound) {
+                            const std::function<Status()>& still_sound, const std::function<Status()>& get_ready) {
     MadeWorkloads made;
     Profiler profiler;
     for (Job& job : jobs) {
@@ -146,6 +146,8 @@ RunLoopResult carry_out_all(Channel& channel, const msg::AgentPlan& plan, std::v
         auto& workload = made[job.order->workload];
         if (!workload) workload = job.entry->make();
         if (auto sent = channel.send(msg::RunStarted{seq}); !sent) return {Ending::unheard, sent.error().text()};
+        if (&job == &jobs.front())
+            if (auto ready = get_ready(); !ready) return give_up(channel, seq, ready.error().text());
         const Canary canary(plan.exact);
         auto finished = carry_out(plan, job, *workload, profiler);
         if (!finished) return give_up(channel, seq, job.order->workload + ": " + finished.error().text());
@@ -162,13 +164,14 @@ RunLoopResult carry_out_all(Channel& channel, const msg::AgentPlan& plan, std::v
 }  // namespace
 
 RunLoopResult run_loop(Channel& channel, std::span<const WorkloadEntry> workloads,
-                       const std::function<Status()>& still_sound, const fs::path& packed) {
+                       const std::function<Status()>& still_sound, const fs::path& packed,
+                       const std::function<Status()>& get_ready) {
     const auto plan = take_plan(channel, packed);
     if (!plan) return give_up(channel, 0, plan.error().text());
     auto jobs = check_plan(*plan, workloads);
     if (!jobs) return give_up(channel, 0, jobs.error().text());
     RunLoopResult result;
-    with_layout(plan->layout_pages, [&] { result = carry_out_all(channel, *plan, *jobs, still_sound); });
+    with_layout(plan->layout_pages, [&] { result = carry_out_all(channel, *plan, *jobs, still_sound, get_ready); });
     return result;
 }
 

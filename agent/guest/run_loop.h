@@ -26,8 +26,10 @@ struct RunLoopResult {
 /// why, a moment before the plan's limit of a run. An error of a workload becomes AgentError with the run's seq
 /// ("ipcns-exit: ..."), anything else AgentError with seq 0, and ends it. `still_sound` is asked at the very end
 /// whether the machine is what it was: if not, the boot's figures are not to be trusted and it ends with an AgentError
-/// too.
-RunLoopResult run_loop(Channel& channel, std::span<const WorkloadEntry> workloads,
-                       const std::function<Status()>& still_sound, const fs::path& packed = {});
+/// too. `get_ready` is asked when the first run has started: what the machine lacks is the error of that run. After a
+/// check the kernel's lock validation, where it has one, must still be on.
+RunLoopResult run_loop(
+    Channel& channel, std::span<const WorkloadEntry> workloads, const std::function<Status()>& still_sound,
+    const fs::path& packed = {}, const std::function<Status()>& get_ready = [] { return Status{}; });
 
 }  // namespace kab::guest

@@ -102,6 +102,25 @@ std::vector<std::string> metrics(const msg::RunFinished& finished) {
     return names;
 }
 
+TEST_F(RunLoop, WhatTheMachineLacksIsTheErrorOfTheFirstRun) {
+    ASSERT_TRUE(host_->send(plan({order(1), order(2)})));
+    ::shutdown(host_fd_, SHUT_WR);
+    int asked = 0;
+    const auto result = run_loop(
+        *agent_, registry, [] { return Status{}; }, {},
+        [&] {
+            ++asked;
+            return Status(fail(Fault::io, "no auditing"));
+        });
+    EXPECT_EQ(result.ending, Ending::reported);
+    EXPECT_EQ(next<msg::RunStarted>().seq, 1);
+    const auto error = next<msg::AgentError>();
+    EXPECT_EQ(error.seq, 1);
+    EXPECT_EQ(error.message, "no auditing");
+    EXPECT_EQ(asked, 1);
+    EXPECT_TRUE(script.calls.empty());
+}
+
 TEST_F(RunLoop, APackedPlanIsCarriedOutWithoutAWordFromTheHost) {
     auto directory = *TempDir::make("kab-run-loop-");
     auto packed = plan({order(1), order(2, {"task-clock"})});
