@@ -96,6 +96,7 @@ class SemCheck final : public Workload {
             {"bad arguments", sem_check::bad_arguments},
             {"control", sem_check::control},
             {"refusals", sem_check::refusals},
+            {"refusals by label", sem_check::refusals_by_label},
             {"removal", [this] { return sem_check::removal(tasks_, removals_); }},
             {"conservation", [this] { return sem_check::conservation(tasks_, loops_); }},
         };

@@ -21,6 +21,9 @@ Status bad_arguments();
 Status control();
 /// EACCES and EPERM for another user, by the mode of the set. Needs root.
 Status refusals();
+/// EACCES by the security module for another label, where that is Smack. Where it is not, nothing is tried, which is an
+/// error only if the kernel was told to have it (lsm= or security= of its command line). Needs root.
+Status refusals_by_label();
 /// A set is removed under tasks that sleep on it and tasks that change it: all see EIDRM, or EINVAL if they come late.
 Status removal(std::uint32_t tasks, std::int64_t removals);
 /// Tasks change one set by single and by several operations at once: nothing is lost and nothing is made.

@@ -49,6 +49,10 @@ TEST_F(SemCheckPart, Refusals) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root";
     expect_good(sem_check::refusals());
 }
+TEST_F(SemCheckPart, RefusalsByLabelAreTriedOnlyWhereThereAreLabels) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+    expect_good(sem_check::refusals_by_label());
+}
 TEST_F(SemCheckPart, Removal) {
     expect_good(sem_check::removal(6, 10));
 }
