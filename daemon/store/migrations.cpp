@@ -58,10 +58,9 @@ Status back_up(Database& database, int number) {
     return {};
 }
 
-Status apply(Database& database, const Migration& migration, std::int64_t at) {
+/// Inside a transaction.
+Status apply_one(Database& database, const Migration& migration, std::int64_t at) {
     const std::string what = fmt::format("apply migration {} ({})", migration.number, migration.name);
-    Transaction transaction(database);
-    if (auto begun = transaction.begin(); !begun) return begun;
     const auto version = version_of(database);
     if (!version) return pass(version);
     if (*version >= migration.number) return {};  // another process was faster
@@ -77,7 +76,15 @@ Status apply(Database& database, const Migration& migration, std::int64_t at) {
     insert.bind(std::int64_t{migration.number}, migration.name, sha256_hex(migration.sql), at);
     if (auto noted = insert.run(); !noted) return noted;
     const std::string pragma = fmt::format("PRAGMA user_version = {}", migration.number);
-    if (auto set = database.execute(what.c_str(), pragma); !set) return set;
+    return database.execute(what.c_str(), pragma);
+}
+
+/// All or none of them.
+Status apply(Database& database, std::span<const Migration> list, std::int64_t at) {
+    Transaction transaction(database);
+    if (auto begun = transaction.begin(); !begun) return begun;
+    for (const auto& migration : list)
+        if (auto applied = apply_one(database, migration, at); !applied) return applied;
     return transaction.commit();
 }
 
@@ -103,8 +110,12 @@ Status migrate(Database& database, std::span<const Migration> list, std::int64_t
     // Rebuilding a table needs foreign keys off, which only works outside a transaction; apply() checks them all.
     if (auto off = database.execute("turn off foreign keys", "PRAGMA foreign_keys = OFF"); !off) return off;
     Status result;
-    for (const auto& migration : list)
-        if (result && migration.number > *version) result = apply(database, migration, at);
+    if (*version == 0) {
+        result = apply(database, list, at);  // at once: readers meet no database of an old version
+    } else {
+        for (const auto& migration : list)
+            if (result && migration.number > *version) result = apply(database, {&migration, 1}, at);
+    }
     auto on = database.execute("turn on foreign keys", "PRAGMA foreign_keys = ON");
     return result ? on : result;
 }
@@ -115,6 +126,14 @@ Status check_version(Database& database, std::span<const Migration> list) {
     const int last = list.back().number;
     if (*version > last) return newer(database, *version, last);
     if (*version == last) return {};
+    if (*version == 0) {
+        const auto tables = database.integer("look into the file", "SELECT count(*) FROM sqlite_schema");
+        if (!tables) return pass(tables);
+        // kabd is about to fill it.
+        if (*tables == 0)
+            return tl::unexpected(Error{Fault::not_found, "there is no database yet: nothing has been evaluated here",
+                                        database.file().string()});
+    }
     return tl::unexpected(
         Error{Fault::conflict,
               fmt::format("the database is of version {}, this program reads {}: start kabd once to migrate it",

@@ -16,7 +16,8 @@ struct Migration {
 /// Ascending from 1 without gaps; at least one.
 std::span<const Migration> embedded_migrations();
 
-/// Brings the database to the last of `list`, each migration in a transaction of its own. A database that holds
+/// Brings the database to the last of `list`, each migration in a transaction of its own, an empty one by a single
+/// transaction. A database that holds
 /// something already is first copied to <file>.before-<number of the first migration to come>. Fault::conflict when
 /// it is newer than `list` or was made by other texts of the same numbers; it is then left untouched.
 Status migrate(Database& database, std::span<const Migration> list, std::int64_t at);

@@ -324,6 +324,28 @@ class BadFiles(Case):
         self.assertIn("series:2: there is no patch 0001-a.patch", self.kab("check", "bad.yaml", code=2).stderr)
 
 
+class Simulate(Case):
+    def refused(self, text, *options):
+        self.write("kernel.img", looks_like_a_kernel())
+        self.write("new.yaml", text)
+        return flat(self.kab("simulate", "new.yaml", *options, code=2).stderr)
+
+    def test_assumes_nothing_of_exact_mode(self):
+        exact = GOOD + "host: {exact: true}\n"
+        self.assertIn("nothing is known of how ipcns-exit/elapsed varies in exact mode", self.refused(exact))
+        self.assertIn("give --sd-boot and --sd-run (0 for", self.refused(exact, "--sd-boot", "0.1%"))
+        self.kab("simulate", "new.yaml", "--sd-boot", "0.1%", "--sd-run", "0", code=0)
+
+    def test_assumes_nothing_of_a_quantile(self):
+        tail = GOOD.replace("    with: {children: 10}\n", "    with: {children: 10}\n    score: p99\n")
+        self.assertIn("nothing is known of how the p99 of ipcns-exit/elapsed varies", self.refused(tail))
+        self.assertIn("give --sd-boot alone", self.refused(tail, "--sd-boot", "1%", "--sd-run", "2%"))
+        answer = json.loads(self.kab("simulate", "new.yaml", "--sd-boot", "1%", "--json", code=0).stdout)
+        self.assertEqual(answer["score"], "p99")
+        self.assertIsNone(answer["sd_run"])
+        self.assertAlmostEqual(answer["sd_difference"], answer["sd_boot"]["sd"] * 2**0.5)
+
+
 class Check(Case):
     def test_shows_what_would_run(self):
         self.write("kernel.img", looks_like_a_kernel())
@@ -336,6 +358,15 @@ class Check(Case):
         self.assertEqual(json.loads(self.kab("check", "--json", "good.yaml", code=0).stdout), exported)
         self.assertEqual(exported["arms"][0]["source"]["image"], str(self.dir / "kernel.img"))
         self.assertEqual(exported["decide"]["looks"], [3, 4])
+
+    def test_shows_scores_and_exclusions(self):
+        self.write("kernel.img", looks_like_a_kernel())
+        text = GOOD.replace("    with: {children: 10}\n", "    with: {children: 10}\n    score: p99\n")
+        self.write("tail.yaml", text + "exclude: {steal: 2%, host-load: 0.5, throttled: true}\n")
+        text = self.kab("check", "tail.yaml", code=0).stdout
+        self.assertIn("score    p99 of the timed iterations", text)
+        self.assertIn("with 5 iterations that is little else than their maximum: p99 takes 100 iterations", text)
+        self.assertIn("exclude     blocks with host-load above 0.5, steal above 2%, throttled\n", text)
 
     def test_every_example_is_right(self):
         for path in (SOURCE / "configs/experiments").glob("*.yaml"):

@@ -43,7 +43,7 @@ class Evaluation(unittest.TestCase):
 
     def guest_is_up(self):
         """Also true for a boot, not for the short guest that tries out KVM."""
-        if not (self.kab.state / "kab.db").exists():
+        if not self.kab.has_results():
             return False
         up = self.kab.query("select count(*) from attempt where status = 'dispatched' and accel <> ''")
         return up[0][0] > 0 and self.kab.processes("qemu-system")
@@ -119,12 +119,12 @@ class Evaluation(unittest.TestCase):
         spec = self.kab.write("small.yaml", small_spec(iterations=3))
         process = self.kab.start("run", spec)
         for program in ("qemu-system", "kab-host"):
-            before = int(self.kab.query("select count(*) from attempt where outcome = 'infra-error'")[0][0]) if (
-                self.kab.state / "kab.db").exists() else 0
+            failed = "select count(*) from attempt where outcome = 'infra-error'"
+            before = int(self.kab.query(failed)[0][0]) if self.kab.has_results() else 0
             wait_until(self.guest_is_up, 1200, "a guest has said hello")
             os.kill(self.kab.processes(program)[0], signal.SIGKILL)
             wait_until(
-                lambda: int(self.kab.query("select count(*) from attempt where outcome = 'infra-error'")[0][0]) > before,
+                lambda: int(self.kab.query(failed)[0][0]) > before,
                 30,
                 f"killing {program} is seen",
             )

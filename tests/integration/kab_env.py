@@ -131,5 +131,9 @@ class Kab:
         assert done.returncode == 0, done.stderr
         return [list(row.values()) for row in json.loads(done.stdout)]
 
+    def has_results(self):
+        """False until a daemon has made the database."""
+        return self.run("query", "select 1").returncode == 0
+
     def processes(self, program):
         return [pid for pid, command in descendants_of(self.mark).items() if program in command.split(" ")[0]]

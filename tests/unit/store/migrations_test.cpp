@@ -80,6 +80,19 @@ TEST_F(Migrations, AFailingMigrationChangesNothing) {
     EXPECT_TRUE(migrate(*database, {list, 2}, 300));
 }
 
+TEST_F(Migrations, AnEmptyDatabaseGetsAllOfThemOrNone) {
+    const Migration list[] = {first_, {2, "second", "CREATE TABLE extra (id INTEGER) STRICT; SELECT nonsense;"}};
+    auto database = open();
+    ASSERT_FALSE(migrate(*database, list, 200));
+    EXPECT_EQ(number(*database, "PRAGMA user_version"), 0);
+    EXPECT_EQ(number(*database, "SELECT count(*) FROM sqlite_schema"), 0);
+    // For a reader that comes at this moment there is none yet, not one of an old version.
+    const auto read = Store::open(file(), Store::Mode::read_only);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().fault, Fault::not_found);
+    EXPECT_NE(read.error().text().find("there is no database yet"), std::string::npos) << read.error().text();
+}
+
 TEST_F(Migrations, OneThatBreaksForeignKeysIsRolledBack) {
     const Migration list[] = {first_, {2, "orphan", "INSERT INTO thing VALUES (6, 99);"}};
     auto database = open();
