@@ -1,29 +1,71 @@
 #include "cli/earlier.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "common/score.h"
 #include "daemon/plan/plan.h"
 #include "daemon/report/report.h"
+#include "daemon/stats/cells.h"
+#include "daemon/stats/components.h"
 
 namespace kab::cli {
 namespace {
 
-std::optional<Spread> spread_of(const report::ReportInput& report, const std::string& workload,
-                                const std::string& metric) {
+/// A quantile is not made of runs that each add their share: what is left of the boots' scores, once their blocks and
+/// arms are taken out, is all that can be told.
+std::optional<double> variance_of_scores(const stats::Cells& cells, int series) {
+    static constexpr int only = 0;
+    std::vector<stats::BootValues> boots;
+    for (const auto& cell : cells.of(series))
+        if (cell.state == stats::Cell::State::ok)
+            boots.push_back({cell.block, cell.arm, std::span(&cell.score, 1), std::span(&only, 1)});
+    return stats::variance_components(boots).boot;
+}
+
+struct Variances {
+    std::optional<double> boot, iteration;
+};
+
+Variances variances_of(const report::ReportInput& report, const stats::Cells& cells, int series) {
+    if (report.input.series[static_cast<std::size_t>(series)].quantile)
+        return {variance_of_scores(cells, series), std::nullopt};
+    for (const auto& one : report.output.components)
+        if (one.series == series) return {one.boot, one.iteration};
+    return {};
+}
+
+/// Of the primary; the error says why the evaluation does not tell it.
+Result<Spread> spread_of(const report::ReportInput& report, const Wanted& wanted) {
     Spread spread;
     spread.evaluation = report.tree.evaluation.uid;
     spread.blocks = report.output.blocks;
+    if (report.input.design.exact != wanted.exact)
+        return fail(Fault::not_found,
+                    "evaluation {} was {} in exact mode, this experiment is{}: other things vary there",
+                    spread.evaluation, wanted.exact ? "not measured" : "measured", wanted.exact ? "" : " not");
+    const stats::Cells cells(report.input);
     double boot = 0, iteration = 0;
     int with_iterations = 0;
-    for (const auto& one : report.output.components) {
-        const auto& series = report.input.series[static_cast<std::size_t>(one.series)];
-        if (series.workload != workload || series.metric != metric || !one.boot) continue;
+    for (std::size_t s = 0; s < report.input.series.size(); ++s) {
+        const auto& series = report.input.series[s];
+        if (series.workload != wanted.workload || series.metric != wanted.metric) continue;
+        if (series.quantile != wanted.quantile)
+            return fail(Fault::not_found,
+                        "evaluation {} judged boots by the {} of {}/{}, this experiment does by the {}",
+                        spread.evaluation, score_word(series.quantile), wanted.workload, wanted.metric,
+                        score_word(wanted.quantile));
+        const auto one = variances_of(report, cells, static_cast<int>(s));
+        if (!one.boot || !std::isfinite(*one.boot)) continue;
         ++spread.points;
         boot += *one.boot;
         iteration += one.iteration.value_or(0);
         with_iterations += one.iteration ? 1 : 0;
     }
-    if (spread.points == 0) return std::nullopt;
+    if (spread.points == 0)
+        return fail(Fault::not_found,
+                    "evaluation {} does not tell how {}/{} varies: it takes 2 blocks with values of every arm",
+                    spread.evaluation, wanted.workload, wanted.metric);
     spread.boot = boot / spread.points;
     if (with_iterations == spread.points) spread.iteration = iteration / spread.points;
     return spread;
@@ -53,11 +95,9 @@ Result<Earlier> find_in(const store::Store& store, const Wanted& wanted) {
     if (!found) return pass(found);
     const auto report = report::gather(store, found->uid);
     if (!report) return pass(report);
-    Earlier earlier{spread_of(*report, wanted.workload, wanted.metric), time_of(store, found->uid, true)};
-    if (earlier.spread) return earlier;
-    return fail(Fault::not_found,
-                "evaluation {} does not tell how {}/{} varies: it takes 2 blocks with values of every arm", found->uid,
-                wanted.workload, wanted.metric);
+    const auto spread = spread_of(*report, wanted);
+    if (!spread) return pass(spread);
+    return Earlier{*spread, time_of(store, found->uid, true)};
 }
 
 /// How long boots of such kernels on such a machine took in another experiment.
@@ -100,9 +140,12 @@ Result<Earlier> find_earlier(const store::Store& store, const Wanted& wanted) {
     Earlier earlier;
     for (const auto& evaluation : *evaluations) {
         if (evaluation.experiment != wanted.experiment) continue;
-        const auto report = report::gather(store, evaluation.uid);
-        if (!report) return pass(report);
-        if (!earlier.spread) earlier.spread = spread_of(*report, wanted.workload, wanted.metric);
+        if (!earlier.spread) {
+            // One that cannot be read, of a kab that wrote it otherwise, tells nothing; an older one may.
+            const auto report = report::gather(store, evaluation.uid);
+            const auto spread = report ? spread_of(*report, wanted) : Result<Spread>(pass(report));
+            if (spread) earlier.spread = *spread;
+        }
         if (!earlier.time) earlier.time = time_of(store, evaluation.uid, true);
         if (earlier.spread && earlier.time) break;
     }

@@ -11,10 +11,11 @@
 namespace kab::cli {
 
 struct Spread {
-    std::string evaluation;           ///< uid
-    int blocks = 0, points = 0;       ///< it is made from; of several points it is the mean
-    double boot = 0;                  ///< variance on the scale of the metric (logarithms or plain)
-    std::optional<double> iteration;  ///< absent with one run a boot: then `boot` is both together
+    std::string evaluation;      ///< uid
+    int blocks = 0, points = 0;  ///< it is made from; of several points it is the mean
+    double boot = 0;             ///< variance on the scale of the metric (logarithms or plain)
+    /// Absent with one run a boot, or where a quantile of its runs is judged: then `boot` is both together.
+    std::optional<double> iteration;
 };
 
 struct BootTime {
@@ -37,15 +38,18 @@ struct Wanted {
     std::string experiment;             ///< its name
     std::string workload, metric;       ///< the primary
     std::vector<std::string> machines;  ///< machines_of() the experiment
+    std::optional<double> quantile{};   ///< by which a boot is judged; else the mean of its runs
+    bool exact = false;                 ///< measured in exact mode
 };
 
 /// The kernels of an experiment (source and configuration of each arm, without patches, which hardly change how long a
 /// boot takes) with the machine that boots them, as texts to compare. `experiment`: as experiment_json has it.
 std::vector<std::string> machines_of(const Json& experiment);
 
-/// From the evaluation `from`, or, where that is empty, from the newest of `experiment` that has what is looked for;
-/// the time of a boot else from the newest evaluation that shares one of `machines`. Fault::not_found for an unknown
-/// `from`, or one in which the primary tells no spread.
+/// From the evaluation `from`, or, where that is empty, from the newest of `experiment` that has what is looked for,
+/// measured with the same score and as exactly; evaluations that cannot be read are passed over. The time of a boot
+/// else from the newest evaluation that shares one of `machines`. Fault::not_found for an unknown `from`, or one in
+/// which the primary tells no spread.
 Result<Earlier> find_earlier(const store::Store& store, const Wanted& wanted);
 
 }  // namespace kab::cli

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "common/json.h"
+#include "common/score.h"
 #include "common/units.h"
 #include "daemon/report/figures.h"
 #include "daemon/stats/words.h"
@@ -139,8 +140,9 @@ class Composer {
                                  stats::counted(simulation_.input.comparisons, "primary comparison")));
         add("sd of boots", deviation(simulation_.boot) + (simulation_.together ? ", that of its runs included" : ""));
         if (!simulation_.together) add("sd of runs", deviation(simulation_.run));
-        add("a boot", fmt::format("{} of {}", stats::counted(simulation_.iterations, "run"),
-                                  stats::counted(simulation_.points, "point")));
+        add("a boot", fmt::format("{} of {}{}", stats::counted(simulation_.iterations, "run"),
+                                  stats::counted(simulation_.points, "point"),
+                                  simulation_.quantile ? ", judged by the " + score_word(simulation_.quantile) : ""));
         add("sd of a block", deviation({simulation_.input.sd, "of the difference of two boots"}));
         if (const auto& time = simulation_.time)
             add("time of a boot",
@@ -235,6 +237,8 @@ std::string simulate_json(const Simulation& simulation) {
                 {"arms", simulation.arms},
                 {"iterations", simulation.iterations},
                 {"points", simulation.points},
+                {"score", score_word(simulation.quantile)},
+                {"exact", simulation.exact},
                 {"sd_boot", {{"sd", simulation.boot.sd}, {"source", simulation.boot.source}}},
                 {"sd_run", simulation.together ? Json(nullptr)
                                                : Json({{"sd", simulation.run.sd}, {"source", simulation.run.source}})},

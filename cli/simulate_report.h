@@ -23,6 +23,8 @@ struct Simulation {
     Better better = Better::lower;
     int arms = 0;  ///< booted in each block, the control included
     int iterations = 1, points = 1;
+    std::optional<double> quantile;  ///< of a boot's runs, by which it is judged; else by their mean
+    bool exact = false;
     bool together = false;  ///< boot.sd is the spread of boots and runs together
     Deviation boot, run;
     std::optional<BootTime> time;

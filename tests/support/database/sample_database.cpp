@@ -74,7 +74,7 @@ Json experiment_json(const SampleOptions& options) {
                         {"against", i == 0 ? "" : "inline-free"},
                         {"config", {"/usr/share/kab/configs/kernel/vm.config"}},
                         {"command_line", ""}});
-    return {
+    Json experiment{
         {"experiment", "ipc-ns-deferred-free"},
         {"question", "Does freeing an IPC namespace from a workqueue make exit faster?"},
         {"arms", arms},
@@ -95,6 +95,9 @@ Json experiment_json(const SampleOptions& options) {
           {"control", true}}},
         {"exclude", options.noisy ? Json{{"steal", 0.02}, {"throttled", true}} : Json::object()},
         {"limits", {{"boot_ns", 60 * second}, {"run_ns", 300 * second}, {"block_ns", 1200 * second}}}};
+    if (!options.score.empty()) experiment["workloads"][0]["score"] = options.score;
+    if (options.exact) experiment["host"]["exact"] = true;
+    return experiment;
 }
 
 /// Writes one evaluation step by step, its clock ticking a second a step.

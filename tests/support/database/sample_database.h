@@ -22,6 +22,8 @@ struct SampleOptions {
     bool noisy = false;              ///< conditions of every run; blocks 2 and 4 were excluded for steal, 4 twice
     bool swept = false;              ///< two points, concurrency=0 and concurrency=1
     int profile_iterations = 0;      ///< with the groups spinlock and spin-in-free
+    std::string score;               ///< of the workload; "": it has none
+    bool exact = false;              ///< declared; the figures are the same
     std::string crashing_arm;        ///< its boots of blocks 2 and 4 crash
     bool stopped = false;       ///< the crashing arm crashes in blocks 1 to 3 and is stopped; without interrupted_block
     std::string failing_build;  ///< this arm has no kernel; the evaluation fails before its first block

@@ -86,6 +86,74 @@ TEST(Earlier, with_one_run_a_boot_has_the_two_together) {
     EXPECT_FALSE(earlier->spread->iteration);
 }
 
+TEST(Earlier, of_a_quantile_has_the_spread_of_the_scores_of_boots) {
+    test::SampleOptions tail;
+    tail.score = "p99";
+    const test::SampleDatabase database(tail);
+    Wanted wanted{"", experiment_of(*database.store), workload, metric, {}};
+    wanted.quantile = 0.99;
+    const auto earlier = find_earlier(*database.store, wanted);
+    ASSERT_TRUE(earlier) << earlier.error().text();
+    ASSERT_TRUE(earlier->spread);
+    EXPECT_FALSE(earlier->spread->iteration);
+    EXPECT_GT(earlier->spread->boot, 0);
+
+    // Of one run the quantile is the run, and so is the mean.
+    tail.iterations = 1;
+    const test::SampleDatabase one(tail);
+    test::SampleOptions mean;
+    mean.iterations = 1;
+    const test::SampleDatabase other(mean);
+    const auto of_quantile = find_earlier(*one.store, wanted);
+    const auto of_mean = find_earlier(*other.store, {"last", "", workload, metric, {}});
+    ASSERT_TRUE(of_quantile && of_mean && of_quantile->spread);
+    EXPECT_DOUBLE_EQ(of_quantile->spread->boot, of_mean->spread->boot);
+}
+
+TEST(Earlier, takes_no_spread_of_another_score_or_from_outside_exact_mode) {
+    test::SampleDatabase database;
+    test::SampleOptions tail;
+    tail.number = 2;
+    tail.score = "p99";
+    test::fill(*database.store, tail);
+    Wanted wanted{"", experiment_of(*database.store), workload, metric, {}};
+    auto earlier = find_earlier(*database.store, wanted);
+    ASSERT_TRUE(earlier) << earlier.error().text();
+    ASSERT_TRUE(earlier->spread);
+    EXPECT_EQ(earlier->spread->evaluation, test::sample_evaluation(1));
+    EXPECT_EQ(earlier->time->evaluation, test::sample_evaluation(2));
+    wanted.exact = true;
+    earlier = find_earlier(*database.store, wanted);
+    ASSERT_TRUE(earlier) << earlier.error().text();
+    EXPECT_FALSE(earlier->spread);
+
+    wanted.from = test::sample_evaluation(2);
+    EXPECT_THAT(find_earlier(*database.store, wanted).error().text(), HasSubstr("was not measured in exact mode"));
+    wanted.exact = false;
+    EXPECT_THAT(find_earlier(*database.store, wanted).error().text(),
+                HasSubstr("judged boots by the p99 of ipcns-exit/elapsed, this experiment does by the mean"));
+}
+
+TEST(Earlier, passes_over_an_evaluation_that_cannot_be_read) {
+    test::SampleDatabase database;
+    const auto written = database.store->write([&](store::Writer& writer) {
+        store::NewEvaluation other;
+        other.uid = test::sample_evaluation(9);
+        other.experiment = experiment_of(*database.store);
+        other.spec_text = other.plan_text = "-";
+        other.spec_hash = other.plan_hash = std::string(64, 'a');
+        other.experiment_json = "{}";
+        other.arms.push_back({"main", "", false, "measured", "{}"});
+        return writer.add_evaluation(other, INT64_C(4000000000000000000));
+    });
+    ASSERT_TRUE(written) << written.error().text();
+    ASSERT_FALSE(report::gather(*database.store, test::sample_evaluation(9)));
+    const auto earlier = find_earlier(*database.store, {"", experiment_of(*database.store), workload, metric, {}});
+    ASSERT_TRUE(earlier) << earlier.error().text();
+    ASSERT_TRUE(earlier->spread);
+    EXPECT_EQ(earlier->spread->evaluation, test::sample_evaluation(1));
+}
+
 TEST(Earlier, knows_nothing_of_other_experiments) {
     const test::SampleDatabase database;
     const auto earlier = find_earlier(*database.store, {"", "another", workload, metric, {}});
