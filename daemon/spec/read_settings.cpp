@@ -59,7 +59,9 @@ void read_primary_and_margin(const Map& map, const std::vector<WorkloadSpec>& sp
         }
     });
     map.with("margin", [&](const Value& value) {
-        const auto margin = linear ? value.number(0, most_linear_margin) : value.share(0, most_margin);
+        // Only in exact mode is a difference without any variation: there 0 is what the verdicts can live with.
+        const auto zero = exact ? yaml::Least::included : yaml::Least::excluded;
+        const auto margin = linear ? value.number(0, most_linear_margin, zero) : value.share(0, most_margin, zero);
         if (margin) decide.margin = *margin;
     });
 }
