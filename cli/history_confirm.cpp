@@ -92,7 +92,38 @@ std::string host_text(const Json& host) {
                                 value.is_string() ? value.get<std::string>() : dump_json(value));
     if (const auto bytes = member(host, "memory_bytes"); bytes.is_number_integer())
         text += fmt::format("{}memory: {}M", text.empty() ? "" : ", ", bytes.get<std::int64_t>() >> 20);
-    if (member(host, "exact") == Json(true)) text += ", exact: true";
+    if (member(host, "exact") != Json(true)) return text;
+    std::string vary;
+    for (const auto& [key, word] : {std::pair("vary_timer", "timer"), std::pair("vary_layout", "layout")})
+        if (member(host, key) == Json(true)) vary += (vary.empty() ? "" : ", ") + std::string(word);
+    return text + ", exact: true, vary: [" + vary + "]";
+}
+
+/// In the largest unit of which it is a whole number.
+std::string limit_text(std::int64_t nanoseconds) {
+    constexpr std::pair<std::int64_t, const char*> units[] = {
+        {3600000000000, "h"}, {60000000000, "m"}, {1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
+    for (const auto& [unit, name] : units)
+        if (nanoseconds % unit == 0) return fmt::format("{}{}", nanoseconds / unit, name);
+    return fmt::format("{}ns", nanoseconds);
+}
+
+std::string limits_text(const Json& limits) {
+    std::string text;
+    for (const char* key : {"boot", "run", "block", "evaluation", "build"})
+        if (const auto limit = member(limits, (std::string(key) + "_ns").c_str()); limit.is_number_integer())
+            text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, limit_text(limit.get<std::int64_t>()));
+    return text;
+}
+
+/// What the experiment is beside arms and workloads, as it was declared.
+std::string settings_text(const Json& experiment) {
+    std::string text;
+    if (const auto host = host_text(member(experiment, "host")); !host.empty()) text += "host: {" + host + "}\n";
+    if (const auto exclude = member(experiment, "exclude"); exclude.is_object() && !exclude.empty())
+        text += "exclude: " + dump_json(exclude) + "\n";
+    if (const auto limits = limits_text(member(experiment, "limits")); !limits.empty())
+        text += "limits: {" + limits + "}\n";
     return text;
 }
 
@@ -106,6 +137,7 @@ std::string decide_text(const Series& series, const Json& decide) {
         if (value.is_null() || instead || (!same && std::string(key) == "margin")) continue;
         text += fmt::format(", {}: {}", key, dump_json(value));
     }
+    if (member(decide, "control") == Json(false)) text += ", control: false";
     return text;
 }
 
@@ -157,7 +189,9 @@ Result<std::string> confirming_experiment(const Series& series, const Change& ch
         "arms:\n{}{}workloads:\n{}",
         what, series.question.experiment, last.evaluation, first.evaluation, name, what, first.evaluation,
         arm_text("before", before), arm_text("after", after), workload_text(series, record, *experiment));
-    if (const auto host = host_text(member(*experiment, "host")); !host.empty()) text += "host: {" + host + "}\n";
+    text += settings_text(*experiment);
+    if (member(member(*experiment, "decide"), "relink") == Json(true))
+        text += "# Without 'control: relink': the code of a built image cannot be moved.\n";
     return text + "decide: {" + decide_text(series, member(*experiment, "decide")) + "}\n";
 }
 

@@ -191,6 +191,64 @@ TEST(ConfirmingExperiment, profiles_as_the_evaluation_did) {
     EXPECT_THAT(profile->groups[1].callers, testing::IsEmpty());
 }
 
+/// What kab reads in the experiment that confirms the change, had the one after it been declared like this.
+Experiment confirming(const Json& as_declared) {
+    test::EmptyDatabase database;
+    fill_changed(*database.store);
+    const auto history = told(*database.store);
+    const auto& series = history.histories.at(0).series.at(0);
+    const auto& first = series.values[series.changes.at(0).index].evaluation;
+    auto record = *std::find_if(history.records.begin(), history.records.end(),
+                                [&](const auto& r) { return r.tree.evaluation.uid == first; });
+    auto experiment = parse_json(record.tree.evaluation.experiment_json).value();
+    experiment.merge_patch(as_declared);
+    record.tree.evaluation.experiment_json = dump_json(experiment);
+    const auto text = confirming_experiment(series, series.changes[0], record);
+    EXPECT_TRUE(text) << text.error().text();
+    const auto parsed = parse_experiment(*text, "confirm.yaml");
+    EXPECT_TRUE(parsed) << *text << parsed.error().front().text();
+    return parsed ? parsed->experiment : Experiment{};
+}
+
+TEST(ConfirmingExperiment, of_exact_mode_has_its_margin_of_nothing_and_what_varies) {
+    const auto with_vary = [](bool timer, bool layout) {
+        return confirming(
+            {{"host", {{"cpus", 1}, {"accel", "tcg"}, {"exact", true}, {"vary_timer", timer}, {"vary_layout", layout}}},
+             {"decide", {{"margin", 0.0}}}});
+    };
+    const auto both = with_vary(true, true);
+    EXPECT_TRUE(both.host.exact);
+    EXPECT_EQ(both.decide.margin, 0);
+    EXPECT_TRUE(both.host.vary_timer && both.host.vary_layout);
+    const auto none = with_vary(false, false);
+    EXPECT_FALSE(none.host.vary_timer || none.host.vary_layout);
+}
+
+TEST(ConfirmingExperiment, keeps_limits_exclusions_and_controls) {
+    const auto usual = confirming(Json::object());
+    EXPECT_TRUE(usual.decide.control);
+    const auto experiment = confirming({{"exclude", {{"host-load", 0.5}, {"steal", 0.02}, {"throttled", true}}},
+                                        {"limits",
+                                         {{"boot_ns", 1500000000},
+                                          {"run_ns", 90000000000},
+                                          {"block_ns", 1800000000000},
+                                          {"evaluation_ns", 7200000000000},
+                                          {"build_ns", 3600000000000}}},
+                                        {"decide", {{"control", false}}}});
+    EXPECT_EQ(experiment.exclude.host_load, 0.5);
+    EXPECT_EQ(experiment.exclude.steal, 0.02);
+    EXPECT_FALSE(experiment.exclude.run_delay);
+    EXPECT_TRUE(experiment.exclude.throttled);
+    EXPECT_EQ(experiment.limits.boot, std::chrono::milliseconds(1500));
+    EXPECT_EQ(experiment.limits.run, std::chrono::seconds(90));
+    EXPECT_EQ(experiment.limits.block, std::chrono::minutes(30));
+    EXPECT_EQ(experiment.limits.evaluation, std::chrono::hours(2));
+    EXPECT_EQ(experiment.limits.build, std::chrono::hours(1));
+    EXPECT_FALSE(experiment.decide.control);
+    // The kernels that are booted again are built already: no code of theirs can be moved.
+    EXPECT_FALSE(confirming({{"decide", {{"relink", true}}}}).decide.relink);
+}
+
 TEST(ConfirmingExperiment, there_is_none_where_the_kernels_are_the_same) {
     test::EmptyDatabase database;
     nights(*database.store, 1, 8, .96, {});
