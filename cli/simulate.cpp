@@ -51,19 +51,32 @@ Result<Deviation> given(const std::string& text, const char* option, const Simul
     return Deviation{simulation.scale == Scale::log ? std::log1p(*value) : *value, "given"};
 }
 
-Status set_spread(Simulation& simulation, const Options& options, const std::optional<Spread>& earlier) {
-    const std::string source =
-        earlier ? fmt::format("evaluation {}, {} blocks", earlier->evaluation, earlier->blocks) : "assumed";
-    const bool known = earlier || simulation.scale == Scale::log;
-    if (!known && (options.sd_boot.empty() || options.sd_run.empty()))
+/// Whether the spread is told by none: only of the mean of ratios, in time, can anything be assumed.
+Status check_known(const Simulation& simulation, const Options& options, bool earlier) {
+    if (simulation.quantile && !options.sd_run.empty())
         return fail(
             Fault::usage,
-            "nothing is known of how {} varies, as no earlier evaluation of {} has measured it: give --sd-boot and "
-            "--sd-run in its unit",
-            simulation.primary, simulation.experiment);
+            "--sd-run: how runs vary does not tell how the {0} of a boot's runs does: give --sd-boot alone, the "
+            "spread of that {0} between boots of one kernel",
+            score_word(simulation.quantile));
+    const bool given = !options.sd_boot.empty() && (simulation.quantile || !options.sd_run.empty());
+    const bool share = simulation.scale == Scale::log;
+    if (earlier || given || (share && !simulation.exact && !simulation.quantile)) return {};
+    return fail(Fault::usage,
+                "nothing is known of how {}{} varies{}, as no earlier evaluation of {} has measured it so: give {}{}{}",
+                simulation.quantile ? "the " + score_word(simulation.quantile) + " of " : "", simulation.primary,
+                simulation.exact ? " in exact mode" : "", simulation.experiment,
+                simulation.quantile ? "--sd-boot" : "--sd-boot and --sd-run", share ? "" : " in its unit",
+                simulation.exact && !simulation.quantile ? " (0 for what does not vary)" : "");
+}
+
+Status set_spread(Simulation& simulation, const Options& options, const std::optional<Spread>& earlier) {
+    if (auto known = check_known(simulation, options, earlier.has_value()); !known) return known;
+    const std::string source =
+        earlier ? fmt::format("evaluation {}, {} blocks", earlier->evaluation, earlier->blocks) : "assumed";
     simulation.boot = {earlier ? std::sqrt(earlier->boot) : std::log1p(assumed_sd), source};
     simulation.run = {earlier ? std::sqrt(earlier->iteration.value_or(0)) : std::log1p(assumed_sd), source};
-    simulation.together = earlier && !earlier->iteration && options.sd_run.empty();
+    simulation.together = simulation.quantile || (earlier && !earlier->iteration && options.sd_run.empty());
     for (const auto& [text, option, into] : {std::tuple(&options.sd_boot, "--sd-boot", &simulation.boot),
                                              std::tuple(&options.sd_run, "--sd-run", &simulation.run)}) {
         if (text->empty()) continue;
@@ -71,6 +84,7 @@ Status set_spread(Simulation& simulation, const Options& options, const std::opt
         if (!value) return pass(value);
         *into = std::move(*value);
     }
+    if (simulation.quantile) simulation.run = {0, simulation.boot.source};
     const double boot = simulation.boot.sd * simulation.boot.sd, run = simulation.run.sd * simulation.run.sd;
     simulation.input.sd = stats::sd_of_difference(boot, run, simulation.iterations * simulation.points);
     if (!(simulation.input.sd > 0))
@@ -115,7 +129,9 @@ Simulation start(const Plan& plan) {
                                 : metric.starts_with(share_prefix) && one.profile ? one.profile->iterations
                                                                                   : one.iterations;
         simulation.points = static_cast<int>(one.points().size());
+        simulation.quantile = one.quantile;
     }
+    simulation.exact = experiment.host.exact;
     auto& input = simulation.input;
     input.design.alpha = decide.alpha;
     input.design.margin = decide.margin;
@@ -128,7 +144,8 @@ Simulation start(const Plan& plan) {
 }
 
 /// Without a database nothing is known of earlier boots.
-Result<Earlier> ask_database(const Paths& paths, const Options& options, const Experiment& experiment) {
+Result<Earlier> ask_database(const Paths& paths, const Options& options, const Experiment& experiment,
+                             const Simulation& simulation) {
     const auto store = open_store(paths);
     if (!store) {
         if (store.error().fault == Fault::not_found && options.from.empty()) return Earlier{};
@@ -137,7 +154,7 @@ Result<Earlier> ask_database(const Paths& paths, const Options& options, const E
     const auto& primary = experiment.decide.primary;
     const auto slash = primary.find('/');
     return find_earlier(**store, {options.from, experiment.name, primary.substr(0, slash), primary.substr(slash + 1),
-                                  machines_of(to_json(experiment))});
+                                  machines_of(to_json(experiment)), simulation.quantile, simulation.exact});
 }
 
 int simulate(const Paths& paths, const Options& options) {
@@ -147,7 +164,7 @@ int simulate(const Paths& paths, const Options& options) {
     auto simulation = start(make_plan(spec->experiment, seed));
     simulation.input.seed = seed;
     simulation.input.evaluations = options.evaluations;
-    const auto earlier = ask_database(paths, options, spec->experiment);
+    const auto earlier = ask_database(paths, options, spec->experiment, simulation);
     if (!earlier) return complain(earlier.error());
     simulation.time = earlier->time;
     if (const auto done = set_spread(simulation, options, earlier->spread); !done) return complain(done.error());
