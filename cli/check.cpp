@@ -1,9 +1,13 @@
 // kab check FILE: what would run.
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "cli/command.h"
 #include "cli/spec_file.h"
 #include "cli/table.h"
+#include "common/score.h"
 #include "common/units.h"
 #include "common/workload_catalog.h"
 #include "daemon/plan/plan.h"
@@ -81,6 +85,30 @@ std::string checks_text(const Plan& plan) {
     return text;
 }
 
+/// With what is wrong with a quantile beyond what the iterations of a boot can tell; empty for the mean.
+std::string score_text(const WorkloadSpec& workload) {
+    if (!workload.quantile) return "";
+    const auto text = fmt::format("    score    {} of the timed iterations of a boot", score_word(workload.quantile));
+    const double q = *workload.quantile, n = workload.iterations;
+    // Written in decimals, 0.9 is a little less: ten iterations are enough for p90.
+    const double beyond = std::min(q, 1 - q) * n + 1e-9;
+    if (beyond >= 1 || q == 0.5) return text + "\n";
+    return text + fmt::format("\n    note     with {} that is little else than their {}: {} takes {:.0f} iterations\n",
+                              plural(workload.iterations, "iteration"), q > 0.5 ? "maximum" : "minimum",
+                              score_word(workload.quantile), std::ceil(1 / std::min(q, 1 - q) - 1e-9));
+}
+
+/// What is declared; empty for nothing.
+std::string exclude_text(const Exclude& exclude) {
+    std::vector<std::string> causes;
+    if (exclude.host_load) causes.push_back(fmt::format("host-load above {:g}", *exclude.host_load));
+    for (const auto& [name, most] : {std::pair("steal", exclude.steal), std::pair("run-delay", exclude.run_delay),
+                                     std::pair("canary", exclude.canary)})
+        if (most) causes.push_back(fmt::format("{} above {:g}%", name, 100 * *most));
+    if (exclude.throttled) causes.emplace_back("throttled");
+    return causes.empty() ? "" : fmt::format("exclude     blocks with {}\n", fmt::join(causes, ", "));
+}
+
 std::string workloads_text(const Experiment& experiment) {
     std::string text = "workloads\n";
     for (const auto& workload : experiment.workloads) {
@@ -90,6 +118,7 @@ std::string workloads_text(const Experiment& experiment) {
                         plural(static_cast<std::int64_t>(points.size()), "point"), plural(workload.warmup, "warm-up"),
                         workload.iterations, workload.counters.empty() ? 0 : workload.counter_iterations);
         for (const auto& point : points) text += "    point    " + parameters_text(point) + "\n";
+        text += score_text(workload);
         if (workload.profile) {
             text += fmt::format("    profile  {} more, {} samples a second on each CPU\n", workload.profile->iterations,
                                 workload.profile->frequency_hz);
@@ -148,12 +177,14 @@ std::string plan_text(const Plan& plan) {
     if (!experiment.question.empty()) head += fmt::format("question    {}\n", experiment.question);
     const std::string rest = fmt::format(
         "host        {}, {}, {}{}\n"
+        "{}"
         "decide      {}, margin {}, alpha {:g}\n"
         "looks       after blocks {}\n"
         "limits      boot {}, run {}, block {}, build {}, evaluation {}\n",
         experiment.host.kind, plural(experiment.host.cpus, "CPU"), memory_text(experiment.host.memory_bytes),
-        exact_text(experiment.host), decide.primary, margin_text(decide), decide.alpha, looks, limit_text(limits.boot),
-        limit_text(limits.run), limit_text(limits.block), limit_text(limits.build), limit_text(limits.evaluation));
+        exact_text(experiment.host), exclude_text(experiment.exclude), decide.primary, margin_text(decide),
+        decide.alpha, looks, limit_text(limits.boot), limit_text(limits.run), limit_text(limits.block),
+        limit_text(limits.build), limit_text(limits.evaluation));
     return head + arms_text(plan) + checks_text(plan) + workloads_text(experiment) + rest;
 }
 
