@@ -98,10 +98,11 @@ TEST(Gather, SamplesOfTwoAgentsFailAGate) {
     auto boots = sample.store->boots(test::sample_evaluation());
     ASSERT_TRUE(tree && samples && boots);
     for (auto& boot : *boots) {
-        auto environment = parse_json(boot.environment).value();
-        environment["agent"] = "1.0";
-        environment["agent_sha256"] = &boot == &boots->front() ? "aa" : "bb";
-        boot.environment = dump_json(environment);
+        auto environment = parse_json(boot.environment);
+        if (!environment) continue;  // of a boot that was interrupted
+        (*environment)["agent"] = "1.0";
+        (*environment)["agent_sha256"] = &boot == &boots->front() ? "aa" : "bb";
+        boot.environment = dump_json(*environment);
     }
     const auto input = analysis_input(*tree, {}, *samples, *boots, 0);
     ASSERT_TRUE(input);
