@@ -14,6 +14,7 @@
 #include "agent/guest/console.h"
 #include "agent/guest/text.h"
 #include "agent/guest/workloads/pid_check_parts.h"
+#include "common/files.h"
 
 namespace kab::guest {
 
@@ -182,6 +183,13 @@ Status make_and_leave() {
     });
 }
 
+/// Whether this machine is the agent's own: process 1 is the agent, too, whose work is done in a child (init.h).
+bool is_own_machine() {
+    std::error_code no_first, no_own;
+    const auto first = fs::read_symlink("/proc/1/exe", no_first), own = fs::read_symlink("/proc/self/exe", no_own);
+    return !no_first && !no_own && ::getppid() == 1 && first == own;
+}
+
 class PidCheck final : public Workload {
   public:
     /// The namespaces of others are counted before there are any of the check's own, which could be left.
@@ -226,7 +234,7 @@ class PidCheck final : public Workload {
 
     /// What would disturb others on a machine that is not the agent's own, or be disturbed by them.
     static Status check_machine(bool nested) {
-        if (::getpid() != 1) return {};
+        if (!is_own_machine()) return {};
         if (auto good = pid_check::check_reuse(numbers_to_reuse, nested); !good) return good;
         return pid_check::check_memory(nested);
     }

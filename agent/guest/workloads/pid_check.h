@@ -16,9 +16,9 @@ namespace kab::guest {
 /// inside, and takes all others with it; clone3 gives the numbers that it is asked for; and `rounds` namespaces that
 /// were left are really freed, by the count of user.max_pid_namespaces, within the time to drain.
 ///
-/// On a machine that is the agent's own (it is process 1), with nesting and without: kernel.pid_max is lowered while
-/// more processes come and go than there are numbers, of which none may be lost, and the kernel's memory may not grow
-/// with each process.
+/// On a machine that is the agent's own (process 1 is the agent), with nesting and without: kernel.pid_max is lowered
+/// while more processes come and go than there are numbers, of which none may be lost, and the kernel's memory may not
+/// grow with each process.
 std::unique_ptr<Workload> make_pid_check();
 
 }  // namespace kab::guest
