@@ -139,7 +139,7 @@ class Experiments(unittest.TestCase):
         text, arms = self.run_experiment("ipc-sem")
         self.assertIn("share:spinlock", text)
         profiled = self.kab.query("select arm, sum(samples) > 0 from v_profile group by arm")
-        self.assertEqual(dict(profiled), {arm: "1" for arm in [*arms, "A'"]})
+        self.assertEqual({arm: int(found) for arm, found in profiled}, {arm: 1 for arm in [*arms, "A'"]})
         kinds = self.kab.query("select distinct json_extract(environment, '$.lock_kind') from v_boot")
         self.assertEqual(kinds, [["queued"]])
 
