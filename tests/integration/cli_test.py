@@ -704,9 +704,9 @@ class OtherVersions(Case):
 
             def do_POST(self):
                 asked.append(self.path)
-                self.answer(shutdown_status, {"code": "conflict", "message": "busy", "where": ""})
-                if shutdown_status == 202:
+                if shutdown_status == 202:  # before the answer: kab looks whether the socket is gone
                     (state / "kabd.sock").unlink()
+                self.answer(shutdown_status, {"code": "conflict", "message": "busy", "where": ""})
 
             def address_string(self):
                 return "kab"

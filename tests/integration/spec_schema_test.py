@@ -33,8 +33,10 @@ NOT_SAID_BY_SCHEMA = {
     "against-first": ORDER, "against-later": ORDER, "against-itself": ORDER, "against-slip": ORDER,
     "looks-descending": ORDER, "checks-twice": OTHER, "checks-without-variants": OTHER,
     "image-inherited-with-patches": OTHER, "patches-repeat-defaults": OTHER, "workload-twice": OTHER,
-    "sweep-and-with": OTHER, "busy-without-exact": OTHER, "relink-image": OTHER, "sweep-product": OTHER, "runs-too-many": OTHER, "primary-unknown": OTHER,
-    "primary-not-counted": OTHER, "primary-no-group": OTHER, "share-without-margin": OTHER, "primary-linear": OTHER, "margin-large": OTHER, "margin-percent-of-linear": OTHER,
+    "sweep-and-with": OTHER, "busy-without-exact": OTHER, "relink-image": OTHER, "checks-of-images": OTHER,
+    "sweep-product": OTHER, "runs-too-many": OTHER, "primary-unknown": OTHER, "primary-not-counted": OTHER,
+    "primary-no-group": OTHER, "share-without-margin": OTHER, "share-without-direction": OTHER,
+    "primary-linear": OTHER, "margin-large": OTHER, "margin-percent-of-linear": OTHER,
     "host-memory-small": UNITS, "limits-zero": UNITS, "limits-long": UNITS,
     "limits-order": UNITS, "limits-order-default": UNITS,
 }
