@@ -162,6 +162,7 @@ Result<FileLock> take_state(const Paths& paths) {
     for (int i = 1;; ++i) {
         auto lock = FileLock::try_take(paths.state / "kabd.lock");
         if (lock || lock.error().fault != Fault::conflict || i == tries) return lock;
+        if (i == 1) spdlog::info("the lock of {} is held: waiting for a moment", paths.state.string());
         std::this_thread::sleep_for(pause);
     }
 }

@@ -5,6 +5,7 @@ KAB_KILLS=N (default 20): kills of each kind. KAB_KILL_SEED=N: the random moment
 
 import collections
 import contextlib
+import fcntl
 import os
 import pathlib
 import random
@@ -69,6 +70,9 @@ class SimulatedKab(Kab):
     def start_daemon(self):
         self.daemon = subprocess.Popen([BIN / "kabd", "--private", "--idle", "600"], env=self.env,
                                        stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+
+    def log_text(self):
+        return (self.directory / "kabd.log").read_text()
 
     def await_daemon(self):
         wait_until(lambda: self.run("version").stdout.count("kabd") and (self.state / "kabd.sock").exists(), 30, "kabd is up")
@@ -183,7 +187,7 @@ class Kills(unittest.TestCase):
                 return True
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.kab.daemon.wait(min(0.05, max(0.0, end - time.monotonic())))
-                self.fail(f"kabd ended by itself: {(self.kab.directory / 'kabd.log').read_text()[-2000:]}")
+                self.fail(f"kabd ended by itself: {self.kab.log_text()[-2000:]}")
         return False
 
     def test_a_killed_daemon_loses_nothing(self):
@@ -211,12 +215,12 @@ class Kills(unittest.TestCase):
     def test_a_lock_that_outlives_its_daemon_for_a_moment_is_waited_for(self):
         """As when kabd is killed while it starts a program: until the exec that one has the lock."""
         self.kab.state.mkdir()
-        holder = subprocess.Popen(["flock", self.kab.state / "kabd.lock", "sh", "-c", "echo held; sleep 0.5"],
-                                  stdout=subprocess.PIPE)
-        self.addCleanup(holder.stdout.close)
-        self.addCleanup(holder.wait)
-        self.assertEqual(holder.stdout.readline(), b"held\n")
+        lock = open(self.kab.state / "kabd.lock", "w")
+        self.addCleanup(lock.close)
+        fcntl.flock(lock, fcntl.LOCK_EX)
         self.kab.start_daemon()
+        wait_until(lambda: "is held: waiting" in self.kab.log_text(), 30, "kabd has met the lock")
+        fcntl.flock(lock, fcntl.LOCK_UN)
         self.kab.await_daemon()
 
     def disturb_host(self, disturb):

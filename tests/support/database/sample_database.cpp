@@ -3,101 +3,16 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "common/json.h"
 #include "common/workload_catalog.h"
+#include "tests/support/database/sample_figures.h"
 
 namespace kab::test {
 namespace {
 
 using store::Writer;
 
-constexpr std::int64_t second = 1000000000;
-constexpr std::int64_t start_at = 1767268800 * second;  // 2026-01-01T12:00:00Z
-constexpr const char* workload = "ipcns-exit";
-
-const char* const software_counters[] = {"task-clock", "context-switches", "cpu-migrations", "page-faults"};
-const char* const hardware_counters[] = {
-    "cycles", "instructions", "stalled-cycles-frontend", "stalled-cycles-backend", "branches", "branch-misses"};
-
 void must(const Status& status) {
     if (!status) throw std::runtime_error(status.error().text());
-}
-
-/// Roughly normal, mean 0 and sd 1, the same on every machine.
-class Noise {
-  public:
-    double next() {
-        double sum = 0;
-        for (int i = 0; i < 12; ++i) {
-            state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
-            sum += static_cast<double>(state_ >> 40) / static_cast<double>(1ULL << 24);
-        }
-        return sum - 6;
-    }
-
-  private:
-    std::uint64_t state_ = 20260101;
-};
-
-struct ArmFigures {
-    const char* name;
-    double elapsed, backlog, task_clock;  ///< seconds
-};
-/// Shares of the samples in percent: of inline-free and A', per-ns-work, deferred-free.
-struct SymbolFigures {
-    const char *symbol, *caller;
-    double percent[3];
-};
-constexpr SymbolFigures profile_figures[] = {{"_raw_spin_lock", "free_ipcs", {31.0, 9.0, 8.0}},
-                                             {"_raw_spin_lock", "copy_ipcs", {11.0, 11.5, 11.3}},
-                                             {"native_queued_spin_lock_slowpath", "free_ipcs", {4.2, 0, 0}},
-                                             {"clear_page_erms", "", {14.0, 20.1, 21.4}},
-                                             {"process_one_work", "", {0, 6.5, 2.2}},
-                                             {"copy_page_range_of_a_very_long_name_that_is_cut", "", {6.1, 8.0, 8.1}},
-                                             {"rare_function", "", {0.02, 0.03, 0.02}},
-                                             {"[user]", "", {3.0, 4.4, 4.6}}};
-
-constexpr ArmFigures figures[] = {{"inline-free", 1.20, 0.011, 2.30},
-                                  {"per-ns-work", 1.02, 4.90, 2.95},
-                                  {"deferred-free", 0.95, 4.40, 3.10},
-                                  {"A'", 1.20, 0.011, 2.30}};
-
-Json experiment_json(const SampleOptions& options) {
-    Json counters = Json::array();
-    for (const char* name : software_counters) counters.push_back(name);
-    for (const char* name : hardware_counters) counters.push_back(name);
-    Json sweep = Json::object();
-    if (options.swept) sweep["concurrency"] = {0, 1};
-    Json arms = Json::array();
-    for (int i = 0; i < 3; ++i)
-        arms.push_back({{"name", figures[i].name},
-                        {"against", i == 0 ? "" : "inline-free"},
-                        {"config", {"/usr/share/kab/configs/kernel/vm.config"}},
-                        {"command_line", ""}});
-    Json experiment{
-        {"experiment", "ipc-ns-deferred-free"},
-        {"question", "Does freeing an IPC namespace from a workqueue make exit faster?"},
-        {"arms", arms},
-        {"workloads",
-         {{{"workload", workload},
-           {"with", {{"children", 1000}, {"concurrency", 0}}},
-           {"sweep", sweep},
-           {"iterations", options.iterations},
-           {"warmup", options.warmup},
-           {"counters", counters},
-           {"counter_iterations", options.counter_iterations}}}},
-        {"host", {{"kind", "qemu"}, {"cpus", 2}, {"memory_bytes", 536870912}, {"accel", "auto"}, {"machine", "auto"}}},
-        {"decide",
-         {{"primary", "ipcns-exit/elapsed"},
-          {"margin", 0.02},
-          {"alpha", 0.05},
-          {"looks", {6, 10, 16, 24, 32}},
-          {"control", true}}},
-        {"exclude", options.noisy ? Json{{"steal", 0.02}, {"throttled", true}} : Json::object()},
-        {"limits", {{"boot_ns", 60 * second}, {"run_ns", 300 * second}, {"block_ns", 1200 * second}}}};
-    if (!options.score.empty()) experiment["workloads"][0]["score"] = options.score;
-    if (options.exact) experiment["host"]["exact"] = true;
-    return experiment;
 }
 
 /// Writes one evaluation step by step, its clock ticking a second a step.
