@@ -55,10 +55,35 @@ run_tests() {
     summary+=("$preset: $(grep -E '^[0-9]+% tests passed' "$log" || printf 'no test ran')$(
         grep -E '^Total Test time' "$log" | sed 's/^Total Test time (real) *=/,/' || true
     )")
+    if ((status)); then
+        failures+=("$log")
+    fi
     return "$status"
 }
 
+# show_failures LOG: the end of what each failed test printed, once more, where
+# a log that is cut off at its head still has it
+show_failures() {
+    awk -v keep=40 '
+        function flush(   i) {
+            for (i = count > keep ? count - keep + 1 : 1; i <= count; ++i)
+                print lines[i]
+            count = 0
+        }
+        /^ *Start +[0-9]+: / || /^[0-9]+% tests passed/ || / Test +#[0-9]+: / { flush(); on = 0 }
+        / Test +#[0-9]+: .*\*\*\*/ && !/\*\*\*Skipped/ {
+            gsub(/\.\.\.\.+/, " ")
+            print
+            on = 1
+            next
+        }
+        on { lines[++count] = $0 }
+        END { flush() }
+    ' "$1"
+}
+
 summary=()
+failures=()
 failed=
 
 scripts/install-packages.sh scripts/packages-build.txt scripts/packages-run.txt scripts/packages-test.txt || exit
@@ -73,6 +98,10 @@ for preset in "${presets[@]}"; do
     esac
 done
 
+for log in "${failures[@]}"; do
+    say "failed tests: $log"
+    show_failures "$log"
+done
 say "summary"
 printf '  %s\n' "${summary[@]}"
 if [[ -n $failed ]]; then
