@@ -17,6 +17,7 @@
 #include "daemon/api/api_server.h"
 #include "daemon/coordinator/builder.h"
 #include "daemon/coordinator/coordinator.h"
+#include "daemon/fault/fault_point.h"
 #include "daemon/host/local_host.h"
 
 namespace kab {
@@ -102,6 +103,7 @@ Status App::start() {
 int App::run() {
     io_.run();
     coordinator_.stop();
+    fault_point("end.stopped");
     if (auto done = writer_->checkpoint(); !done) spdlog::warn("checkpoint: {}", done.error().text());
     return code_;
 }
@@ -175,6 +177,7 @@ void tell(int fd, const std::string& line) {
 }
 
 Result<int> run_locked(const AppOptions& options) {
+    fault_point("start.locked");
     auto programs = find_programs();
     if (!programs) return pass(programs);
     auto writer = store::Store::open(options.paths.database(), store::Store::Mode::read_write);
@@ -184,6 +187,7 @@ Result<int> run_locked(const AppOptions& options) {
     sweep(options.paths);
     App app(options, std::move(*programs), std::move(*writer), std::move(*reader));
     if (auto started = app.start(); !started) return pass(started);
+    fault_point("start.serving");
     spdlog::info("kabd {} serves {} on {}", KAB_VERSION, options.paths.state.string(), options.socket.string());
     tell(options.ready_fd, "ready");
     return app.run();

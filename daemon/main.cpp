@@ -3,15 +3,30 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdlib>
 #include <string>
 
 #include "daemon/app.h"
+#include "daemon/fault/fault_point.h"
 
 namespace {
 
 int exit_code(kab::Fault fault) {
     return fault == kab::Fault::usage || fault == kab::Fault::spec ? 2 : 3;
 }
+
+#ifdef KAB_FAULT_POINTS
+void list_fault_points(std::int64_t) {
+    for (const auto& point : kab::fault_points) fmt::print("{}\t{}\n", point.name, point.when);
+    std::exit(0);
+}
+
+/// For the test that kills kabd at the first and at the last passing.
+void tell_passings() {
+    for (std::size_t i = 0; i < kab::fault_points.size(); ++i)
+        spdlog::info("fault point {} passed {} times", kab::fault_points[i].name, kab::fault_point_passings(i));
+}
+#endif
 
 }  // namespace
 
@@ -32,6 +47,9 @@ int main(int argc, char** argv) {
     cli.add_option("--log-level", level, "trace, debug, info, warn, error")
         ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}))
         ->capture_default_str();
+#ifdef KAB_FAULT_POINTS
+    cli.add_flag_function("--fault-points", list_fault_points, "list the names for KAB_FAULT_POINT and end");
+#endif
     CLI11_PARSE(cli, argc, argv);
 
     spdlog::set_level(spdlog::level::from_str(level));
@@ -46,7 +64,16 @@ int main(int argc, char** argv) {
     }
     options.paths = *paths;
     options.socket = socket;
+#ifdef KAB_FAULT_POINTS
+    if (auto armed = kab::arm_fault_point(); !armed) {
+        spdlog::error("{}", armed.error().text());
+        return exit_code(armed.error().fault);
+    }
+#endif
     const auto result = kab::run_daemon(options);
+#ifdef KAB_FAULT_POINTS
+    tell_passings();
+#endif
     if (result) return *result;
     spdlog::error("{}", result.error().text());
     return exit_code(result.error().fault);

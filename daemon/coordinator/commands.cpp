@@ -1,13 +1,12 @@
-// Stepping the core, committing what it decided, carrying out its commands.
+// Stepping the core, committing what it decided, carrying out its commands. Looks: looks.cpp.
 #include <spdlog/spdlog.h>
 
 #include <boost/asio/post.hpp>
 
 #include "common/digest/sha256.h"
 #include "daemon/coordinator/coordinator.h"
-#include "daemon/coordinator/submit.h"
-#include "daemon/report/gather.h"
-#include "daemon/stats/analysis.h"
+#include "daemon/coordinator/step_points.h"
+#include "daemon/fault/fault_point.h"
 
 namespace kab {
 namespace asio = boost::asio;
@@ -45,24 +44,6 @@ void fill_built(store::KernelRow& row, const kernel::Built& built) {
     row.objects = built.objects;
 }
 
-/// Runs on the analysis thread, with a connection of its own.
-Result<LookResult> take_look(const fs::path& database, const std::string& evaluation, int look) try {
-    auto store = store::Store::open(database, store::Store::Mode::read_only);
-    if (!store) return pass(store);
-    auto input = report::gather_analysis(**store, evaluation, look);
-    if (!input) return pass(input);
-    const auto output = stats::analyse(*input);
-    LookResult result;
-    result.rows = report::to_comparison_rows(*input, output, look);
-    result.verdict = stats::to_string(output.verdict);
-    result.sentence = output.sentence;
-    result.decided = output.decided;
-    return result;
-} catch (const std::exception& e) {
-    // Boost.Math and the standard library throw; a look that fails must not take the daemon with it.
-    return fail(Fault::internal, "{}", e.what());
-}
-
 }  // namespace
 
 void Coordinator::handle(const core::Event& event, const ExtraWrite& extra) {
@@ -77,6 +58,7 @@ void Coordinator::handle(const core::Event& event, const ExtraWrite& extra) {
     if (!committed) return;
     for (const auto& command : step.commands) {
         std::visit([this](const auto& one) { carry_out(one); }, command);
+        pass_carried_out(command);
         if (stopped_) return;
     }
     std::erase_if(progress_, [this](const auto& entry) { return find(entry.first) == nullptr; });
@@ -88,6 +70,7 @@ bool Coordinator::commit(const std::vector<core::Transition>& transitions, const
     if (transitions.empty() && !extra) return true;
     const CommitContext context{parts_.clock->wall().time_since_epoch().count(), reports_, host_name_,
                                 [this](const std::string& uid) { return plan_hash_of(uid); }};
+    pass_decided(transitions);
     auto status = parts_.store->write([&](store::Writer& writer) -> Status {
         if (extra)
             if (auto done = extra(writer); !done) return done;
@@ -97,6 +80,7 @@ bool Coordinator::commit(const std::vector<core::Transition>& transitions, const
         fatal(status.error());
         return false;
     }
+    pass_committed(transitions);
     watch_wal();
     if (!transitions.empty())
         for (auto* listener : std::set<Listener*>(listeners_)) listener->transitions_committed();
@@ -122,6 +106,7 @@ bool Coordinator::store_report(const std::string& attempt, const ExtraWrite& wri
         return false;
     }
     spdlog::error("attempt {}: {}", attempt, status.error().text());
+    fault_point("run.refused");
     refused_.emplace(attempt, "what was measured cannot be stored: " + status.error().text());
     parts_.host->cancel(attempt);
     return false;
@@ -149,6 +134,7 @@ void Coordinator::attach_console(const std::string& attempt) {
         end.console_path = (folder.path().filename() / console.filename()).string();
         end.console_bytes = static_cast<std::int64_t>(size);
         if (auto hash = sha256_file(console)) end.console_sha256 = *hash;
+        fault_point("boot.console-kept");
     }
 }
 
@@ -206,6 +192,7 @@ void Coordinator::freeze_next(const std::string& uid, Freezing so_far) {
         [this, uid, arm, so_far = std::move(so_far), alive = alive_](const Result<kernel::Frozen>& frozen) mutable {
             if (!*alive) return;
             so_far.kernels.push_back(frozen ? kernel_row(*frozen) : store::KernelRow());
+            fault_point("freeze.arm-known");
             if (frozen) return freeze_next(uid, std::move(so_far));
             const auto fault = frozen.error().fault;
             so_far.bad.push_back({static_cast<int>(arm), frozen.error()});
@@ -228,7 +215,9 @@ void Coordinator::freeze_finished(const std::string& uid, Freezing done) {
         };
     }
     handle(core::FreezeFinished{uid, std::move(done.bad)}, write);
-    if (!stopped_) inputs_.remove(uid);  // not before the commit: a restart would freeze again
+    if (stopped_) return;
+    inputs_.remove(uid);  // not before the commit: a restart would freeze again
+    fault_point("freeze.inputs-removed");
 }
 
 void Coordinator::carry_out(const core::Build& command) {
@@ -249,6 +238,7 @@ void Coordinator::carry_out(const core::Build& command) {
         *frozen, evaluation->plan.experiment.limits.build, progress,
         [this, command, alive = alive_](Result<kernel::Built> built) {
             if (!*alive) return;
+            fault_point("build.done");
             if (!built) return handle(core::BuildFinished{command.evaluation, command.arm, pass(built)});
             auto& kernels = kernels_[command.evaluation];
             for (auto& [arm, same] : kernels)  // A' and arms that come to the same kernel boot it, too
@@ -314,6 +304,7 @@ void Coordinator::carry_out(const core::Dispatch& command) {
         waiting_attempt_ = command.attempt;
         waiting_since_ = parts_.clock->wall();
     }
+    fault_point("boot.folder-made");
     boot_when_alone(command.evaluation, request);
 }
 
@@ -354,7 +345,9 @@ void Coordinator::give_up_lock(const std::string& attempt, msg::Outcome outcome,
     lock_queue_.reset();
     waiting_attempt_.clear();
     asio::post(parts_.executor, [this, attempt, outcome, detail, alive = alive_] {
-        if (*alive) handle(core::AttemptFinished{attempt, outcome, detail});
+        if (!*alive) return;
+        fault_point("boot.given-up");
+        handle(core::AttemptFinished{attempt, outcome, detail});
     });
 }
 
@@ -363,31 +356,6 @@ void Coordinator::carry_out(const core::CancelAttempt& command) {
         give_up_lock(command.attempt, msg::Outcome::cancelled, "cancelled before it was booted");
     else
         parts_.host->cancel(command.attempt);
-}
-
-// ---- looks ----
-
-void Coordinator::carry_out(const core::Analyse& command) {
-    asio::post(*pool_, [this, command, database = parts_.paths.database(), executor = parts_.executor,
-                        alive = std::weak_ptr<bool>(alive_)] {
-        auto result = std::make_shared<Result<LookResult>>(take_look(database, command.evaluation, command.look));
-        asio::post(executor, [this, command, result, alive] {
-            if (const auto here = alive.lock(); here && *here) analysed(command.evaluation, command.look, *result);
-        });
-    });
-}
-
-void Coordinator::analysed(const std::string& evaluation, int look, const Result<LookResult>& result) {
-    // Cancelled meanwhile: what the look found is not written onto an evaluation that has ended.
-    const auto* present = find(evaluation);
-    if (present == nullptr || present->status != core::EvaluationStatus::running) return;
-    if (!result) return handle(core::LookFinished{evaluation, false, false, "analysis: " + result.error().text()});
-    const auto write = [&](store::Writer& writer) -> Status {
-        if (look >= 0)  // what no look was planned for is no comparison of the plan
-            if (auto added = writer.add_comparisons(evaluation, look, result->rows); !added) return added;
-        return writer.set_verdict(evaluation, result->verdict);
-    };
-    handle(core::LookFinished{evaluation, true, result->decided, result->sentence}, write);
 }
 
 }  // namespace kab

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "common/digest/sha256.h"
+#include "daemon/fault/fault_point.h"
 
 namespace kab::store {
 namespace {
@@ -85,6 +86,7 @@ Status apply(Database& database, std::span<const Migration> list, std::int64_t a
     if (auto begun = transaction.begin(); !begun) return begun;
     for (const auto& migration : list)
         if (auto applied = apply_one(database, migration, at); !applied) return applied;
+    fault_point("start.migrating");
     return transaction.commit();
 }
 
@@ -116,6 +118,7 @@ Status migrate(Database& database, std::span<const Migration> list, std::int64_t
         for (const auto& migration : list)
             if (result && migration.number > *version) result = apply(database, {&migration, 1}, at);
     }
+    if (result) fault_point("start.migrated");
     auto on = database.execute("turn on foreign keys", "PRAGMA foreign_keys = ON");
     return result ? on : result;
 }

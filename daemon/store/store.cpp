@@ -1,6 +1,7 @@
 #include "daemon/store/store.h"
 
 #include "common/clock.h"
+#include "daemon/fault/fault_point.h"
 #include "daemon/store/impl.h"
 #include "daemon/store/migrations.h"
 
@@ -40,7 +41,10 @@ Status Store::write(const std::function<Status(Writer&)>& body) {
     if (auto begun = transaction.begin(); !begun) return begun;
     Writer writer(*impl_);
     if (auto done = body(writer); !done) return done;
-    return transaction.commit();
+    fault_point("store.filled");
+    auto committed = transaction.commit();
+    if (committed) fault_point("store.committed");
+    return committed;
 }
 
 Status Store::checkpoint() {

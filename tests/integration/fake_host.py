@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """A kab-host without machines: it answers boot requests with samples that derive from where a boot stands in the plan
 (block, arm, run), never from the attempt. To be found as `kab-host` in a KAB_LIBEXEC_DIR. SIGUSR1 cuts its pipe: it
-closes its output and goes on living. No module but those of the standard library that start fast."""
+closes its output and goes on living. No module but those of the standard library that start fast.
+
+KAB_FAKE_HOST=hold: it runs nothing and waits to be told to cancel. KAB_FAKE_HOST=unplanned: the first attempt of the
+first boot sends a run that nobody asked for."""
 
 import hashlib
 import json
@@ -25,6 +28,7 @@ class Host:
         self.cancelled = set()
         self.waiting = []
         self.database = os.path.join(os.environ["KAB_STATE_DIR"], "kab.db")
+        self.trouble = os.environ.get("KAB_FAKE_HOST", "")
 
     @staticmethod
     def send(**message):
@@ -56,12 +60,13 @@ class Host:
                 self.cancelled.add(message["attempt"])
 
     def place(self, attempt):
-        """Block and arm of an attempt, as kabd has committed them before it asked."""
+        """Block, arm, position and number of an attempt, as kabd has committed them before it asked."""
         database = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
         try:
             return database.execute(
-                "select block.number, arm.name from attempt join boot on boot.id = attempt.boot_id join block on "
-                "block.id = boot.block_id join arm on arm.id = boot.arm_id where attempt.uid = ?", [attempt]).fetchone()
+                "select block.number, arm.name, boot.position, attempt.number from attempt "
+                "join boot on boot.id = attempt.boot_id join block on block.id = boot.block_id "
+                "join arm on arm.id = boot.arm_id where attempt.uid = ?", [attempt]).fetchone()
         finally:
             database.close()
 
@@ -79,6 +84,12 @@ class Host:
             metrics, times = ["elapsed", "backlog"], {}
         return [{"metric": metric, "value": self.value(place, order, metric), **times} for metric in metrics]
 
+    @staticmethod
+    def agent_sha256():
+        """Of the kab-agent beside this program: what a real host would pack."""
+        with open(os.path.join(os.environ["KAB_LIBEXEC_DIR"], "kab-agent"), "rb") as agent:
+            return hashlib.sha256(agent.read()).hexdigest()
+
     def boot(self, request):
         attempt = request["attempt"]
         place = self.place(attempt)
@@ -87,8 +98,13 @@ class Host:
             console.write(f"console of {attempt}\n")
         self.send(type="boot-progress", attempt=attempt, phase="booting", done=0, total=0)
         self.send(type="boot-hello", attempt=attempt, accel="tcg", machine="microvm", emulator="none", channel="virtio",
+                  agent_sha256=self.agent_sha256(),
                   agent={"major": 1, "minor": 0, "build": "fake", "release": "6.1", "clocksource": "tsc", "cpus": 1})
         done, outcome = 0, "ok"
+        if self.trouble == "unplanned" and place[0] == place[2] == place[3] == 1:
+            self.send(type="run-finished", attempt=attempt, seq=999, started_ns=1, samples=[])
+        while self.trouble == "hold" and attempt not in self.cancelled:
+            self.listen(None)
         for order in request["plan"]["runs"]:
             self.listen(PACE)
             if attempt in self.cancelled:
