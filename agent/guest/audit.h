@@ -15,8 +15,9 @@ bool wants_audit(std::string_view command_line);
 audit_rule_data rule_that_never_matches();
 
 /// Loads that rule. Only with a rule does the kernel fill an audit context in each system call, and so has something to
-/// do in its hooks; without any they return at once, whatever the command line says. Nothing is recorded. Needs root.
-/// Fault::io says what the kernel lacks.
+/// do in its hooks; without any they return at once, whatever the command line says. No system call is recorded: what
+/// the kernel's log gets is one record of the rule itself (CONFIG_CHANGE), and what a security module refuses. Needs
+/// root. Fault::io says what the kernel lacks.
 Status load_audit_rule();
 
 }  // namespace kab::guest
