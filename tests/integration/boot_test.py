@@ -1,5 +1,6 @@
 """Real kernels under kab-host: a lean one as kab builds it, and Debian's own by both of its channels."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -8,20 +9,18 @@ import tempfile
 import unittest
 
 from host_client import Host
+from kab_env import Kab, small_spec
 
 MEBIBYTE = 1 << 20
 
 
 def lean_kernel():
-    """KAB_TEST_KERNEL, or the newest vmlinux in kab's cache (evaluation_test builds some)."""
+    """KAB_TEST_KERNEL, or mainline as ipc-ns.yaml builds it (evaluation_test has done so before)."""
     if "KAB_TEST_KERNEL" in os.environ:
         return pathlib.Path(os.environ["KAB_TEST_KERNEL"])
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kab"
-    cache = pathlib.Path(os.environ.get("KAB_CACHE_DIR", cache))
-    found = sorted(cache.glob("kernels/*/vmlinux"), key=lambda path: path.stat().st_mtime)
-    if not found:
-        raise unittest.SkipTest("no kernel in the cache, and KAB_TEST_KERNEL is not set")
-    return found[-1]
+    with contextlib.closing(Kab()) as kab:
+        kab.build(kab.write("small.yaml", small_spec()), enough=lambda ready: "deferred-free" in ready)
+        return pathlib.Path(kab.kernels()["deferred-free"])
 
 
 def debian_kernel(folder):

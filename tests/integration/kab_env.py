@@ -61,22 +61,28 @@ def alive(pid):
         return False
 
 
-def wait_until(condition, seconds, what):
+def wait_until(condition, seconds, what, pause=0.05):
     """Polls a condition of another process; there is no event to wait for across process borders."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
-        time.sleep(0.05)
+        time.sleep(pause)
     raise AssertionError(f"not within {seconds} s: {what}")
+
+
+def short_folder():
+    """For temporary files: the name of a socket has at most 107 characters, some 50 of them below this folder."""
+    usual = tempfile.gettempdir()
+    return usual if len(usual) <= 50 else "/tmp"
 
 
 class Kab:
     """Runs the kab command in a state directory of its own and knows what it left running."""
 
     def __init__(self):
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="kab-test-"))
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="kab-test-", dir=short_folder()))
         self.state = self.directory / "state"
         self.mark = self.directory.name
         # A kab-host that a test kills leaves its scratch folder behind (the next one sweeps it): keep it in here.
@@ -124,6 +130,35 @@ class Kab:
         process = self.start(*args)
         out, err = process.communicate(timeout=timeout)
         return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+    def build(self, spec, enough=lambda ready: False):
+        """Submits the experiment in the file, and waits until its kernels are ready or those that are are `enough`.
+
+        Their names. Where that is not all, the evaluation is cancelled; else it goes on (`watch last`).
+        """
+        submitted = self.run("submit", spec)
+        assert submitted.returncode == 0, submitted.stderr
+
+        def finished():
+            arms = self.query("select name, status, detail from arm order by position")
+            assert not [arm for arm in arms if arm[1] in ("failed", "stopped")], arms
+            ready = [name for name, status, _ in arms if status == "ready"]
+            if len(ready) == len(arms) or enough(ready):
+                return ready, len(ready) == len(arms)
+            over = self.query("select detail from evaluation where finished_at is not null")
+            assert not over, over
+            return None
+
+        ready, complete = wait_until(finished, 2700, "the kernels are built", pause=0.5)
+        if not complete:
+            cancelled = self.run("cancel", "last")
+            assert cancelled.returncode == 0, cancelled.stderr
+        return ready
+
+    def kernels(self):
+        """{arm: path of its kernel}, of those that are ready."""
+        return dict(self.query(
+            "select arm.name, kernel.path from arm join kernel on kernel.id = arm.kernel_id where arm.status = 'ready'"))
 
     def query(self, sql):
         """Rows as lists of text (NULL is None)."""
