@@ -6,7 +6,9 @@
 #   ci     the same, as continuous integration does it
 #   asan   the tests labelled "unit" or "sim" under the address and
 #          undefined-behaviour sanitizers
-# Without arguments dev and asan. Ends with one summary line per preset.
+# Without arguments dev and asan. Ends with a summary: one line per preset, and
+# one per experiment, which names the kernels that were left out for lack of time
+# (KAB_ALL_ARMS=1 builds all; see tests/integration/experiments_test.py).
 #
 # exit codes: 0 all passed, 1 a test failed, 2 usage, 3 packages or build
 
@@ -55,6 +57,8 @@ run_tests() {
     summary+=("$preset: $(grep -E '^[0-9]+% tests passed' "$log" || printf 'no test ran')$(
         grep -E '^Total Test time' "$log" | sed 's/^Total Test time (real) *=/,/' || true
     )")
+    # What the experiments took, and what of them was left out: ctest shows no output of tests that pass.
+    mapfile -t -O "${#summary[@]}" summary < <(grep -hs '^experiment ' "$folder/Testing/Temporary/LastTest.log" || true)
     if ((status)); then
         failures+=("$log")
     fi
