@@ -22,7 +22,10 @@ usage() {
 # The cache folder of kab. All that the scripts write outside the checkout
 # and its build folder lies below it.
 cache_dir() {
-    printf '%s/kab\n' "${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}"
+    if [[ -z ${XDG_CACHE_HOME:-${HOME-}} ]]; then
+        fail 2 "HOME is not set: set it, or XDG_CACHE_HOME to a folder for kernels and compiled objects"
+    fi
+    printf '%s/kab\n' "${XDG_CACHE_HOME:-$HOME/.cache}"
 }
 
 # Compile through ccache where it is installed, with kab's own cache folder.
