@@ -109,6 +109,10 @@ Status check_lock_validation(std::string_view lockdep_stats) {
                 "kernel.command_line");
 }
 
+Status check_lock_validation() {
+    return check_lock_validation(read_text("/proc/lockdep_stats").value_or(""));
+}
+
 std::string current_clocksource() {
     return sys_value("/sys/devices/system/clocksource/clocksource0/current_clocksource");
 }

@@ -38,6 +38,8 @@ bool high_resolution_inactive(std::string_view timer_list);
 /// at its first report and at the first of its own limits, of which it tells on a verbose console only; nothing is
 /// validated afterwards. Empty text: the kernel has none.
 Status check_lock_validation(std::string_view lockdep_stats);
+/// The same of the kernel that runs.
+Status check_lock_validation();
 
 /// What the kernel keeps time by now: "tsc", "tsc-early" in the first second of a boot, "kvm-clock".
 std::string current_clocksource();

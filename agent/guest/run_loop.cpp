@@ -126,8 +126,6 @@ Result<msg::RunFinished> carry_out(const msg::AgentPlan& plan, Job& job, Workloa
     else if (counted)
         finished.samples.push_back(meter.drain_busy());
     profiler.finish(*job.order, Nanoseconds{meter.elapsed_ns()}, finished);
-    if (!job.order->check) return finished;
-    if (auto sound = check_lock_validation(read_text("/proc/lockdep_stats").value_or("")); !sound) return pass(sound);
     return finished;
 }
 
@@ -138,7 +136,8 @@ RunLoopResult give_up(Channel& channel, std::int64_t seq, const std::string& mes
 }
 
 RunLoopResult carry_out_all(Channel& channel, const msg::AgentPlan& plan, std::vector<Job>& jobs,
-                            const std::function<Status()>& still_sound, const std::function<Status()>& get_ready) {
+                            const std::function<Status()>& still_sound, const std::function<Status()>& get_ready,
+                            const std::function<Status()>& after_check) {
     MadeWorkloads made;
     Profiler profiler;
     for (Job& job : jobs) {
@@ -150,6 +149,8 @@ RunLoopResult carry_out_all(Channel& channel, const msg::AgentPlan& plan, std::v
             if (auto ready = get_ready(); !ready) return give_up(channel, seq, ready.error().text());
         const Canary canary(plan.exact);
         auto finished = carry_out(plan, job, *workload, profiler);
+        if (finished && job.order->check)
+            if (auto sound = after_check(); !sound) finished = pass(sound);
         if (!finished) return give_up(channel, seq, job.order->workload + ": " + finished.error().text());
         finished->conditions.push_back(canary.after_run());
         if (auto sent = channel.send(std::move(*finished)); !sent) return {Ending::unheard, sent.error().text()};
@@ -165,13 +166,14 @@ RunLoopResult carry_out_all(Channel& channel, const msg::AgentPlan& plan, std::v
 
 RunLoopResult run_loop(Channel& channel, std::span<const WorkloadEntry> workloads,
                        const std::function<Status()>& still_sound, const fs::path& packed,
-                       const std::function<Status()>& get_ready) {
+                       const std::function<Status()>& get_ready, const std::function<Status()>& after_check) {
     const auto plan = take_plan(channel, packed);
     if (!plan) return give_up(channel, 0, plan.error().text());
     auto jobs = check_plan(*plan, workloads);
     if (!jobs) return give_up(channel, 0, jobs.error().text());
     RunLoopResult result;
-    with_layout(plan->layout_pages, [&] { result = carry_out_all(channel, *plan, *jobs, still_sound, get_ready); });
+    with_layout(plan->layout_pages,
+                [&] { result = carry_out_all(channel, *plan, *jobs, still_sound, get_ready, after_check); });
     return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "agent/guest/channel.h"
 #include "agent/guest/ending.h"
+#include "agent/guest/environment.h"
 #include "agent/guest/workloads/workload.h"
 
 namespace kab::guest {
@@ -26,10 +27,12 @@ struct RunLoopResult {
 /// why, a moment before the plan's limit of a run. An error of a workload becomes AgentError with the run's seq
 /// ("ipcns-exit: ..."), anything else AgentError with seq 0, and ends it. `still_sound` is asked at the very end
 /// whether the machine is what it was: if not, the boot's figures are not to be trusted and it ends with an AgentError
-/// too. `get_ready` is asked when the first run has started: what the machine lacks is the error of that run. After a
-/// check the kernel's lock validation, where it has one, must still be on.
+/// too. `get_ready` is asked when the first run has started: what the machine lacks is the error of that run. What
+/// `after_check` finds is the error of the check that has just passed: the kernel's lock validation, where it has one,
+/// must still be on.
 RunLoopResult run_loop(
     Channel& channel, std::span<const WorkloadEntry> workloads, const std::function<Status()>& still_sound,
-    const fs::path& packed = {}, const std::function<Status()>& get_ready = [] { return Status{}; });
+    const fs::path& packed = {}, const std::function<Status()>& get_ready = [] { return Status{}; },
+    const std::function<Status()>& after_check = [] { return check_lock_validation(); });
 
 }  // namespace kab::guest

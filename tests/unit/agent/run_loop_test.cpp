@@ -121,6 +121,42 @@ TEST_F(RunLoop, WhatTheMachineLacksIsTheErrorOfTheFirstRun) {
     EXPECT_TRUE(script.calls.empty());
 }
 
+TEST_F(RunLoop, ACheckAfterWhichLocksAreNotValidatedHasFailed) {
+    auto check = order(2);
+    check.check = true;
+    ASSERT_TRUE(host_->send(plan({order(1), check, order(3)})));
+    ::shutdown(host_fd_, SHUT_WR);
+    int asked = 0;
+    const auto ready = [] { return Status{}; };
+    const auto result = run_loop(*agent_, registry, ready, {}, ready, [&] {
+        ++asked;
+        return check_lock_validation(" debug_locks:                             0\n");
+    });
+    EXPECT_EQ(result.ending, Ending::reported);
+    EXPECT_EQ(next<msg::RunStarted>().seq, 1);
+    EXPECT_EQ(next<msg::RunFinished>().seq, 1) << "a run that is no check is not asked about";
+    EXPECT_EQ(next<msg::RunStarted>().seq, 2);
+    const auto error = next<msg::AgentError>();
+    EXPECT_EQ(error.seq, 2);
+    EXPECT_THAT(error.message, testing::StartsWith("ipcns-exit: the kernel's lock validation is off"));
+    EXPECT_EQ(asked, 1);
+    expect_end();
+}
+
+TEST_F(RunLoop, ASoundCheckIsFinishedAndTheNextRunComes) {
+    auto check = order(1);
+    check.check = true;
+    ASSERT_TRUE(host_->send(plan({check, order(2)})));
+    ::shutdown(host_fd_, SHUT_WR);
+    const auto good = [] { return Status{}; };
+    EXPECT_EQ(run_loop(*agent_, registry, good, {}, good, good).ending, Ending::done);
+    next<msg::RunStarted>();
+    EXPECT_EQ(next<msg::RunFinished>().seq, 1);
+    next<msg::RunStarted>();
+    EXPECT_EQ(next<msg::RunFinished>().seq, 2);
+    EXPECT_EQ(next<msg::AgentDone>().runs, 2);
+}
+
 TEST_F(RunLoop, APackedPlanIsCarriedOutWithoutAWordFromTheHost) {
     auto directory = *TempDir::make("kab-run-loop-");
     auto packed = plan({order(1), order(2, {"task-clock"})});
