@@ -124,7 +124,8 @@ std::string workloads_text(const Experiment& experiment) {
                                 workload.profile->frequency_hz);
             for (const auto& group : workload.profile->groups)
                 text += fmt::format(
-                    "    share    {}{}{}\n", group.name, group.callers.empty() ? "" : " (by caller)",
+                    "    share    {}{}{}{}\n", group.name, group.callers.empty() ? "" : " (by caller)",
+                    group.of_kernel ? ", of the kernel's samples" : "",
                     group.better == Better::neither ? "" : fmt::format(", {} is better", to_string(group.better)));
         }
         if (workload.counters.empty()) continue;

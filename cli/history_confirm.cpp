@@ -45,6 +45,7 @@ Json profile_of_file(Json profile, const Series& series) {
         own["symbols"] = member(group, "symbols");
         if (const auto callers = member(group, "callers"); !callers.empty()) own["callers"] = callers;
         if (const auto better = member(group, "better"); better.is_string()) own["better"] = better;
+        if (const auto of = member(group, "of"); of.is_string()) own["of"] = of;
         if (series.better != Better::neither &&
             series.question.metric == "share:" + group.at("name").get<std::string>())
             own["better"] = to_string(series.better);

@@ -35,6 +35,7 @@ void fields(A& a, M& m) {
     a("name", m.name);
     a("symbols", m.symbols);
     a.maybe("callers", m.callers);
+    a.maybe("of_kernel", m.of_kernel);
 }
 
 template <class A, Is<ProfileOrder> M>

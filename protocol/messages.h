@@ -32,6 +32,7 @@ struct ProfileGroup {
     std::string name;
     std::vector<std::string> symbols;  ///< where the sample was taken
     std::vector<std::string> callers;  ///< empty: any; else only samples called from one of these
+    bool of_kernel = false;            ///< the share of the samples in the kernel, not of all
     bool operator==(const ProfileGroup&) const = default;
 };
 

@@ -50,7 +50,7 @@ void add_iterations(const Point& point, msg::AgentPlan& plan) {
     if (!spec.profile) return;
     profiled.profile.frequency_hz = spec.profile->frequency_hz;
     for (const auto& group : spec.profile->groups)
-        profiled.profile.groups.push_back({group.name, group.symbols, group.callers});
+        profiled.profile.groups.push_back({group.name, group.symbols, group.callers, group.of_kernel});
     add_runs(point, spec.profile->iterations, profiled, plan);
 }
 

@@ -46,6 +46,7 @@ struct ProfileSpec {
         std::vector<std::string> symbols;  ///< where the sample was taken
         std::vector<std::string> callers;  ///< empty: any
         Better better = Better::neither;   ///< shares add up to 1: where one falls others rise, so each must say
+        bool of_kernel = false;            ///< a share of the samples in the kernel, not of all
     };
     int frequency_hz = 997;  ///< samples a second on each CPU
     int iterations = 1;      ///< profiled iterations a boot, at each point

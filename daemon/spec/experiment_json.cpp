@@ -95,6 +95,7 @@ Json profile_json(const ProfileSpec& profile) {
     for (const auto& group : profile.groups) {
         groups.push_back({{"name", group.name}, {"symbols", group.symbols}, {"callers", group.callers}});
         if (group.better != Better::neither) groups.back()["better"] = to_string(group.better);
+        if (group.of_kernel) groups.back()["of"] = "kernel";
     }
     return {{"frequency", profile.frequency_hz}, {"iterations", profile.iterations}, {"groups", groups}};
 }
@@ -107,14 +108,21 @@ Better better_from(const Json& group) {
     throw std::out_of_range("'better' of a group is " + dump_json(word) + ", expected lower or higher");
 }
 
+/// Absent where the share of a group is of all samples.
+bool of_kernel_from(const Json& group) {
+    const auto word = group.value("of", "all");
+    if (word == "kernel" || word == "all") return word == "kernel";
+    throw std::out_of_range("'of' of a group is " + dump_json(word) + ", expected kernel or all");
+}
+
 ProfileSpec profile_from(const Json& json) {
     ProfileSpec profile;
     profile.frequency_hz = whole<int>(json.at("frequency"));
     profile.iterations = whole<int>(json.at("iterations"));
     for (const auto& group : json.at("groups"))
-        profile.groups.push_back({group.at("name").get<std::string>(),
-                                  group.at("symbols").get<std::vector<std::string>>(),
-                                  group.at("callers").get<std::vector<std::string>>(), better_from(group)});
+        profile.groups.push_back(
+            {group.at("name").get<std::string>(), group.at("symbols").get<std::vector<std::string>>(),
+             group.at("callers").get<std::vector<std::string>>(), better_from(group), of_kernel_from(group)});
     return profile;
 }
 

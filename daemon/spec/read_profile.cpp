@@ -28,9 +28,9 @@ void read_group(const Value& value, ProfileSpec::Group& group) {
         return;
     }
     if (value.node().type != yaml::Type::map)
-        return value.problem("must be a list of symbols or a map of 'symbols', 'callers' and 'better', not {}",
+        return value.problem("must be a list of symbols or a map of 'symbols', 'callers', 'better' and 'of', not {}",
                              yaml::describe(value.node()));
-    const Map map(value, {"symbols", "callers", "better"});
+    const Map map(value, {"symbols", "callers", "better", "of"});
     map.require("symbols", "where the samples were taken, such as [_raw_spin_lock]");
     map.with("symbols", [&](const Value& list) { group.symbols = read_patterns(list); });
     map.with("callers", [&](const Value& list) { group.callers = read_patterns(list); });
@@ -38,6 +38,7 @@ void read_group(const Value& value, ProfileSpec::Group& group) {
         const auto better = word.one_of({"lower", "higher"});
         if (better) group.better = *better == "lower" ? Better::lower : Better::higher;
     });
+    map.with("of", [&](const Value& word) { group.of_kernel = word.one_of({"all", "kernel"}) == "kernel"; });
 }
 
 void read_groups(const Value& value, std::vector<ProfileSpec::Group>& groups) {
@@ -50,7 +51,7 @@ void read_groups(const Value& value, std::vector<ProfileSpec::Group>& groups) {
         if (!is_name(entry.key) || entry.key.size() > longest_group_name)
             value.problems().add(entry.place, "the group name {} is not accepted: use {}, at most {} of them",
                                  yaml::shown(entry.key), name_rule, longest_group_name);
-        ProfileSpec::Group group{entry.key, {}, {}, Better::neither};
+        ProfileSpec::Group group{entry.key, {}, {}, Better::neither, false};
         read_group(Value(value.problems(), entry.value, value.path() + "." + entry.key), group);
         groups.push_back(std::move(group));
     }

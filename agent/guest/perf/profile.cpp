@@ -18,6 +18,7 @@ constexpr std::size_t most_symbols = 4000;
 constexpr const char* samples_metric = "profile-samples";
 constexpr const char* no_samples =
     "not one sample: the run was too short for the profile's frequency, or every CPU was idle";
+constexpr const char* none_in_the_kernel = "not one of the samples was in the kernel";
 
 msg::Sample made(std::string metric) {
     msg::Sample sample;
@@ -68,6 +69,7 @@ void Profile::add(const StackSample& sample) {
     const Place place = sample.user ? user_space : place_of(sample.address);
     ++counts_[{place, in_a_group(place) ? caller_of(sample, place) : nowhere}];
     ++samples_;
+    if (!sample.user) ++kernel_samples_;
 }
 
 std::string Profile::name_of(Place place) const {
@@ -96,8 +98,9 @@ msg::Sample Profile::share(const Group& group) const {
     const msg::ProfileGroup& order = group.order;
     msg::Sample share = made(std::string(share_prefix) + order.name);
     const bool by_caller = !order.callers.empty();
-    if (samples_ == 0) {
-        share.reason = no_samples;
+    const std::int64_t all = order.of_kernel ? kernel_samples_ : samples_;
+    if (all == 0) {
+        share.reason = samples_ == 0 ? no_samples : none_in_the_kernel;
     } else if (!any(group.symbols)) {
         share.reason = fmt::format("no function of this kernel is called {}", fmt::join(order.symbols, " or "));
     } else if (by_caller && !symbols_.has_callers()) {
@@ -112,7 +115,7 @@ msg::Sample Profile::share(const Group& group) const {
             if (by_caller && (caller < 0 || !group.callers[static_cast<std::size_t>(caller)])) continue;
             hits += samples;
         }
-        share.value = static_cast<double>(hits) / static_cast<double>(samples_);
+        share.value = static_cast<double>(hits) / static_cast<double>(all);
     }
     return share;
 }

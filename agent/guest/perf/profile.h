@@ -27,9 +27,9 @@ class Profile {
     /// Most samples first. All but the most frequent of very many are one, "[rest]".
     std::vector<msg::ProfileSymbol> by_symbol() const;
 
-    /// "share:NAME" of each group, of all samples, and "profile-samples". Absent with the reason: without any sample,
-    /// where nothing in this kernel is called so (it may have become part of its callers), and callers where they
-    /// cannot be told.
+    /// "share:NAME" of each group, of all samples or of those in the kernel, and "profile-samples". Absent with the
+    /// reason: without any sample of these, where nothing in this kernel is called so (it may have become part of its
+    /// callers), and callers where they cannot be told.
     std::vector<msg::Sample> metrics() const;
     /// The same, all absent for `reason`.
     static std::vector<msg::Sample> no_metrics(const std::vector<msg::ProfileGroup>& groups, const std::string& reason);
@@ -51,7 +51,7 @@ class Profile {
     const KernelSymbols& symbols_;
     std::vector<Group> groups_;
     std::map<std::pair<Place, Place>, std::int64_t> counts_;
-    std::int64_t samples_ = 0;
+    std::int64_t samples_ = 0, kernel_samples_ = 0;
 };
 
 }  // namespace kab::guest

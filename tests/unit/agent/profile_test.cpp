@@ -100,6 +100,22 @@ TEST_F(ProfileTest, SharesAreOfAllSamples) {
     EXPECT_DOUBLE_EQ(metrics[2].value.value(), 10);
 }
 
+TEST_F(ProfileTest, AShareOfTheKernelLeavesUserSpaceOut) {
+    auto of_kernel = spinlock_;
+    of_kernel.name = "of-kernel";
+    of_kernel.of_kernel = true;
+    Profile profile(known_, {spinlock_, of_kernel});
+    add_user(profile);
+    EXPECT_DOUBLE_EQ(profile.metrics()[0].value.value(), 0);
+    EXPECT_FALSE(profile.metrics()[1].value);
+    EXPECT_THAT(profile.metrics()[1].reason, HasSubstr("not one of the samples was in the kernel"));
+    add(profile, lock + 8, {ipc + 8}, 3);
+    add(profile, 0x99, {});
+    for (int i = 0; i < 5; ++i) add_user(profile);
+    EXPECT_DOUBLE_EQ(profile.metrics()[0].value.value(), 0.3);
+    EXPECT_DOUBLE_EQ(profile.metrics()[1].value.value(), 0.75) << "what is unknown of the kernel is part of it";
+}
+
 TEST_F(ProfileTest, AFunctionThatWasNeverHitHasAShareOfNothing) {
     Profile profile(known_, {spinlock_});
     add(profile, other, {});

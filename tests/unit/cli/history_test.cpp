@@ -174,7 +174,7 @@ TEST(ConfirmingExperiment, profiles_as_the_evaluation_did) {
     auto experiment = parse_json(record.tree.evaluation.experiment_json).value();
     experiment["workloads"][0]["profile"] = Json::parse(R"({"frequency": 499, "iterations": 2, "groups": [
             {"name": "spin", "symbols": ["_raw_spin_lock"], "callers": []},
-            {"name": "ipc", "symbols": ["*lock"], "callers": ["ipc_*"], "better": "higher"}]})");
+            {"name": "ipc", "symbols": ["*lock"], "callers": ["ipc_*"], "better": "higher", "of": "kernel"}]})");
     record.tree.evaluation.experiment_json = dump_json(experiment);
     const auto text = confirming_experiment(series, series.changes[0], record);
     ASSERT_TRUE(text) << text.error().text();
@@ -187,6 +187,8 @@ TEST(ConfirmingExperiment, profiles_as_the_evaluation_did) {
     EXPECT_EQ(profile->groups[0].name, "ipc");
     EXPECT_THAT(profile->groups[0].callers, testing::ElementsAre("ipc_*"));
     EXPECT_EQ(profile->groups[0].better, Better::higher);
+    EXPECT_TRUE(profile->groups[0].of_kernel);
+    EXPECT_FALSE(profile->groups[1].of_kernel);
     EXPECT_EQ(profile->groups[1].better, Better::neither);
     EXPECT_THAT(profile->groups[1].callers, testing::IsEmpty());
 }

@@ -167,7 +167,7 @@ TEST(BootRuns, ProfiledIterationsComeLast) {
     e.workloads[0].profile.emplace();
     e.workloads[0].profile->frequency_hz = 499;
     e.workloads[0].profile->iterations = 2;
-    e.workloads[0].profile->groups = {{"spin", {"_raw_spin_lock"}, {"ipc_lock"}}};
+    e.workloads[0].profile->groups = {{"spin", {"_raw_spin_lock"}, {"ipc_lock"}, Better::lower, true}};
     std::string phases;
     for (const auto& run : boot_runs(make_plan(e, 5), 1).runs) {
         const bool profiled = run.profile.frequency_hz > 0;
@@ -179,6 +179,7 @@ TEST(BootRuns, ProfiledIterationsComeLast) {
         EXPECT_EQ(run.profile.frequency_hz, 499);
         ASSERT_EQ(run.profile.groups.size(), 1U);
         EXPECT_EQ(run.profile.groups[0].callers, std::vector<std::string>{"ipc_lock"});
+        EXPECT_TRUE(run.profile.groups[0].of_kernel);
     }
     EXPECT_EQ(phases, "wwtttcpp");
 }

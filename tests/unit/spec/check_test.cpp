@@ -99,6 +99,8 @@ INSTANTIATE_TEST_SUITE_P(
                "workloads.ipcns-exit.profile.groups.lock.callers", "has a twice"},
         Change{"GroupBetter", "/workloads/0/profile/groups/0/better", R"("faster")", "",
                "is \"faster\", expected lower or higher"},
+        Change{"GroupOf", "/workloads/0/profile/groups/0/of", R"("user")", "",
+               "is \"user\", expected kernel or all"},
         Change{"ShareOfNoDirection", "/decide/primary", R"("ipcns-exit/share:lock")", "decide.primary",
                "needs a direction"},
         Change{"NoSuchGroup", "/decide/primary", R"("ipcns-exit/share:locks")", "decide.primary", "must be one of"},

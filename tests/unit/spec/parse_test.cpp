@@ -168,6 +168,9 @@ TEST(ParseExperiment, ReadsAProfileWithItsGroups) {
     EXPECT_EQ(profile->groups[0].better, Better::neither);
     EXPECT_EQ(profile->groups[1].better, Better::lower);
     EXPECT_EQ(profile->groups[2].better, Better::higher);
+    EXPECT_FALSE(profile->groups[0].of_kernel);
+    EXPECT_TRUE(profile->groups[1].of_kernel);
+    EXPECT_FALSE(profile->groups[2].of_kernel);
     EXPECT_EQ(find_metric(e.workloads, e.decide.primary).better, Better::lower);
     EXPECT_EQ(find_metric(e.workloads, "proc-read/share:spinlock").better, Better::neither);
     ASSERT_TRUE(e.workloads.at(1).profile);
