@@ -146,9 +146,12 @@ Result<int> make_one() {
     return error;
 }
 
-/// Until the number of namespaces is below `limit` again.
+}  // namespace
+
+namespace pid_check {
+
 Status wait_until_freed(std::int64_t limit, Nanoseconds patience) {
-    auto owned = pid_check::Setting::take(limit_file);
+    auto owned = Setting::take(limit_file);
     if (!owned) return pass(owned);
     if (auto set = owned->set(limit); !set) return set;
     const std::int64_t deadline_ns = raw_clock_ns() + patience.count();
@@ -164,7 +167,6 @@ Status wait_until_freed(std::int64_t limit, Nanoseconds patience) {
     }
 }
 
-/// The lowest limit with which a namespace can be made: one above those of others.
 Result<std::int64_t> lowest_limit() {
     for (std::int64_t limit = 1; limit <= most_foreign_namespaces; ++limit) {
         auto freed = wait_until_freed(limit, time_to_free);
@@ -173,6 +175,10 @@ Result<std::int64_t> lowest_limit() {
     }
     return fail(Fault::infra, "more than {} PID namespaces exist before the check", most_foreign_namespaces);
 }
+
+}  // namespace pid_check
+
+namespace {
 
 /// A namespace with one process that has come and gone.
 Status make_and_leave() {
@@ -195,10 +201,12 @@ class PidCheck final : public Workload {
     /// The namespaces of others are counted before there are any of the check's own, which could be left.
     Status prepare(const RunContext&) override {
         lowest_limit_ = 0;
+        if (!is_own_machine()) return {};  // where the limit is everybody's
         const auto error = make_one();
         if (!error) return pass(error);
-        if (*error != 0) return {};  // no nesting on this kernel, which find_depth() looks at
-        const auto lowest = lowest_limit();
+        if (*error == EINVAL || *error == ENOSPC) return {};  // no nesting on this kernel, which find_depth() looks at
+        if (*error != 0) return fail_errno(*error, "unshare(CLONE_NEWPID)");
+        const auto lowest = pid_check::lowest_limit();
         if (!lowest) return pass(lowest);
         lowest_limit_ = *lowest;
         return {};
@@ -213,7 +221,8 @@ class PidCheck final : public Workload {
 
     Result<std::vector<msg::Sample>> drain(const RunContext& context, const Meter&) override {
         if (lowest_limit_ > 0)
-            if (auto freed = wait_until_freed(lowest_limit_, context.drain_limit); !freed) return pass(freed);
+            if (auto freed = pid_check::wait_until_freed(lowest_limit_, context.drain_limit); !freed)
+                return pass(freed);
         return std::vector<msg::Sample>();
     }
 
@@ -223,6 +232,9 @@ class PidCheck final : public Workload {
         if (!depth) return pass(depth);
         if (auto wanted = check_depth(*depth); !wanted) return wanted;
         if (depth->levels == 0) return check_machine(false);
+        if (is_own_machine() && lowest_limit_ == 0)
+            return fail(Fault::io, "PID namespaces nest {} levels deep, but at first none could be made",
+                        depth->levels);
         for (const auto part :
              {pid_check::check_numbers, pid_check::check_signals, pid_check::check_orphans, pid_check::check_set_tid})
             if (auto good = part(); !good) return good;
@@ -236,7 +248,9 @@ class PidCheck final : public Workload {
     static Status check_machine(bool nested) {
         if (!is_own_machine()) return {};
         if (auto good = pid_check::check_reuse(numbers_to_reuse, nested); !good) return good;
-        return pid_check::check_memory(nested);
+        if (auto good = pid_check::check_memory(nested); !good) return good;
+        say(fmt::format("pid-check: {} numbers reused, memory steady", numbers_to_reuse));
+        return {};
     }
 
     /// What is found goes to the console, too, which is kept.
@@ -250,7 +264,7 @@ class PidCheck final : public Workload {
     }
 
     static constexpr std::int64_t numbers_to_reuse = 512;
-    std::int64_t lowest_limit_ = 0;  ///< 0: there are no nested namespaces
+    std::int64_t lowest_limit_ = 0;  ///< 0: there are no nested namespaces, or the limit is not ours to set
 };
 
 }  // namespace

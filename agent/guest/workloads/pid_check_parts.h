@@ -30,6 +30,12 @@ Status check_orphans();  ///< are adopted and reaped by process 1 of their names
 Status check_set_tid();  ///< clone3 with numbers that are asked for, and what a refused one leaves behind
 Status check_the_end(std::int64_t processes);  ///< of process 1 ends all others, before it is reaped
 
+/// The lowest user.max_pid_namespaces with which a namespace can be made: one above those that exist. Like the next one
+/// it lowers the limit of the user namespace it is called in, and puts it back.
+Result<std::int64_t> lowest_limit();
+/// Until a namespace can be made with the limit at `limit`; Fault::timeout after `patience`.
+Status wait_until_freed(std::int64_t limit, Nanoseconds patience);
+
 /// More processes come and go than there are numbers, while kernel.pid_max is lowered to `numbers` above those that
 /// the kernel keeps for its first processes: each number must be free again. With `nested` as many in a new namespace.
 /// For a machine, or at least a PID namespace with a pid_max of its own (Linux 6.14), in which nothing else needs them.

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 
 #include "agent/guest/workloads/pid_check_parts.h"
@@ -33,8 +35,10 @@ TEST_F(PidCheck, EachPartPassesOnAKernelThatIsRight) {
     for (const auto& [name, good] : parts) EXPECT_TRUE(good) << name << ": " << good.error().text();
 }
 
+constexpr const char* limit_of_namespaces = "/proc/sys/user/max_pid_namespaces";
+
 TEST_F(PidCheck, PassesOnAKernelThatIsRight) {
-    if (::access("/proc/sys/user/max_pid_namespaces", W_OK) != 0) GTEST_SKIP() << "may not set the limit here";
+    const auto before = pid_check::Setting::take(limit_of_namespaces)->original();
     const auto check = make_pid_check();
     const RunContext context{{{"processes", 5}, {"rounds", 5}}, std::chrono::seconds(10)};
     ASSERT_TRUE(check->prepare(context));
@@ -44,6 +48,45 @@ TEST_F(PidCheck, PassesOnAKernelThatIsRight) {
     EXPECT_TRUE(good->empty()) << "a check has no metric";
     const auto drained = check->drain(context, meter);
     ASSERT_TRUE(drained) << drained.error().text();
+    EXPECT_EQ(pid_check::Setting::take(limit_of_namespaces)->original(), before) << "everybody's limit is left alone";
+}
+
+/// In a user namespace, whose limit is its own: namespaces are counted, also one that is in use.
+Status count_namespaces() {
+    const auto before = pid_check::Setting::take(limit_of_namespaces);
+    if (!before) return pass(before);
+    const auto none = pid_check::lowest_limit();
+    if (!none) return pass(none);
+    if (auto right = pid_check::expect("the lowest limit without a namespace", *none, 1); !right) return right;
+    const auto used = pid_check::outside([]() -> Status {
+        auto first = CheckedChild::start("process 1", []() -> Status {
+            for (;;) ::pause();
+        });
+        if (!first) return pass(first);
+        const auto timeout = pid_check::wait_until_freed(1, std::chrono::milliseconds(20));
+        const auto one = pid_check::lowest_limit();
+        if (::kill(first->pid(), SIGKILL) != 0) return fail_errno(errno, "kill");
+        (void)first->wait();  // ends by the signal
+        if (timeout) return fail(Fault::io, "a namespace in use is taken for freed");
+        if (timeout.error().fault != Fault::timeout) return timeout;
+        return one ? pid_check::expect("the lowest limit with a namespace", *one, 2) : pass(one);
+    });
+    if (!used) return used;
+    if (auto freed = pid_check::wait_until_freed(1, std::chrono::seconds(10)); !freed) return freed;
+    return pid_check::expect("the limit", pid_check::Setting::take(limit_of_namespaces)->original(),
+                             before->original());
+}
+
+TEST_F(PidCheck, NamespacesAreCountedByTheirLimit) {
+    auto child = CheckedChild::start("user namespace", []() -> Status {
+        if (::unshare(CLONE_NEWUSER) != 0) return fail_errno(errno, "unshare(CLONE_NEWUSER)");
+        return count_namespaces();
+    });
+    ASSERT_TRUE(child) << child.error().text();
+    const auto good = child->wait();
+    if (!good && good.error().text().find("unshare(CLONE_NEWUSER)") != std::string::npos)
+        GTEST_SKIP() << good.error().text();
+    EXPECT_TRUE(good) << good.error().text();
 }
 
 /// Before Linux 6.14 all PID namespaces share one kernel.pid_max, which is not for a test to lower.
