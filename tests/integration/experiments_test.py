@@ -173,14 +173,10 @@ class Experiments(unittest.TestCase):
         return arms, debug, told
 
     def evaluate(self, name, arms, debug):
-        """The report, of an evaluation in which the emulator has reset no guest in the checks' block.
-
-        It does so once in a hundred boots (docs/booting.md, known faults), and an arm that fails its checks is stopped.
-        """
+        """`kab watch` of what was submitted."""
         done = self.kab.run("watch", "last", timeout=2700)
-        reset = self.kab.query("select arm, detail from v_boot where block = 0 and detail like 'the guest reset %'")
-        if reset:
-            print(f"once more: {reset}")
+        if resets := self.kab.resets():
+            print(f"once more: {resets}")
             self.new_kab()
             self.submit(name, arms, debug)
             done = self.kab.run("watch", "last", timeout=2700)
