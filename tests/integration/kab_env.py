@@ -14,6 +14,10 @@ SOURCE = pathlib.Path(os.environ.get("KAB_SOURCE_DIR", pathlib.Path(__file__).pa
 BIN = pathlib.Path(os.environ.get("KAB_BIN_DIR", SOURCE / "build/dev/bin"))
 TARBALL = pathlib.Path("/usr/src/linux-source-6.1.tar.xz")
 
+# The name of a socket has at most 107 characters, some 50 of them below the folder for temporary files.
+if len(tempfile.gettempdir()) > 50:
+    os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
+
 
 def small_spec(name="small", iterations=2, looks="[2, 3]", children=8, arms=None, extra=""):
     """ipc-ns with few children and few blocks; the kernels are those of configs/experiments/ipc-ns.yaml."""
@@ -72,17 +76,11 @@ def wait_until(condition, seconds, what, pause=0.05):
     raise AssertionError(f"not within {seconds} s: {what}")
 
 
-def short_folder():
-    """For temporary files: the name of a socket has at most 107 characters, some 50 of them below this folder."""
-    usual = tempfile.gettempdir()
-    return usual if len(usual) <= 50 else "/tmp"
-
-
 class Kab:
     """Runs the kab command in a state directory of its own and knows what it left running."""
 
     def __init__(self):
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="kab-test-", dir=short_folder()))
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="kab-test-"))
         self.state = self.directory / "state"
         self.mark = self.directory.name
         # A kab-host that a test kills leaves its scratch folder behind (the next one sweeps it): keep it in here.
