@@ -2,6 +2,8 @@
 // One simulated evaluation on a disk that fails at a given call.
 #include <sqlite3.h>
 
+#include <cstdlib>
+
 #include "tests/simulation/world.h"
 
 namespace kab::sim {
@@ -12,9 +14,15 @@ struct DiskTrouble {
     bool lasting = false;   ///< all after it fail, too, and the daemon is started once more before space returns
 };
 
-inline std::string describe(const DiskTrouble& trouble) {
-    return fmt::format("{} at call {}{}", test::FaultyDisk::name_of(trouble.fault), trouble.call,
-                       trouble.lasting ? " and all after it" : "");
+/// "short write:17", or "short write:17+" if all calls after it fail, too.
+inline std::string name_of(const DiskTrouble& trouble) {
+    return fmt::format("{}:{}{}", test::FaultyDisk::name_of(trouble.fault), trouble.call, trouble.lasting ? "+" : "");
+}
+
+/// With KAB_SIM_DISK only what it names: a fault ("short write"), or a fault at one call, as name_of() has it.
+inline bool chosen(const DiskTrouble& trouble) {
+    const char* text = std::getenv("KAB_SIM_DISK");
+    return text == nullptr || text == name_of(trouble) || text == std::string(test::FaultyDisk::name_of(trouble.fault));
 }
 
 /// The first column of every row of a check; "" when it says nothing.
@@ -76,7 +84,7 @@ struct DiskResult {
 
 /// Expects that the daemon stops or goes on, that the database stays sound, and that the result is `expected`.
 inline DiskResult evaluate_in(const DiskTrouble& trouble, const std::string& expected) {
-    SCOPED_TRACE(describe(trouble));
+    SCOPED_TRACE(fmt::format("to repeat it: KAB_SIM_DISK='{}'", name_of(trouble)));
     test::FaultyDisk disk;
     Steady script;
     World world(script, &disk);
@@ -103,22 +111,28 @@ inline DiskResult evaluate_in(const DiskTrouble& trouble, const std::string& exp
     return result;
 }
 
-/// Lets every `step`th call fail, once and for good, with each fault. What was done is printed.
+/// Lets every `step`th call fail (with KAB_SIM_DISK every one that it names), once and for good, with each fault. What
+/// was done is printed.
 inline void fail_calls(std::int64_t step) {
+    if (std::getenv("KAB_SIM_DISK") != nullptr) step = 1;
     const auto expected = undisturbed(short_experiment());
+    int all = 0;
     for (const auto fault : test::FaultyDisk::faults) {
         const auto calls = evaluate_in({fault, 0, false}, expected).calls;
         ASSERT_GT(calls, 0) << test::FaultyDisk::name_of(fault);
         int evaluations = 0, ended = 0;
         for (const bool lasting : {false, true})
             for (std::int64_t call = 1 + (lasting ? step / 2 : 0); call <= calls; call += step) {
+                if (!chosen({fault, call, lasting})) continue;
                 ++evaluations;
                 ended += evaluate_in({fault, call, lasting}, expected).starts > 1 ? 1 : 0;
                 if (testing::Test::HasFailure()) return;
             }
         fmt::print("{}: {} calls, {} evaluations, in {} of them the daemon ended and was started again\n",
                    test::FaultyDisk::name_of(fault), calls, evaluations, ended);
+        all += evaluations;
     }
+    EXPECT_GT(all, 0) << "KAB_SIM_DISK names no call of any fault";
 }
 
 }  // namespace kab::sim
