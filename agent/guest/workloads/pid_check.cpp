@@ -263,7 +263,7 @@ class PidCheck final : public Workload {
         return wanted ? pid_check::expect("levels of PID namespaces", levels, *wanted) : Status{};
     }
 
-    static constexpr std::int64_t numbers_to_reuse = 512;
+    static constexpr std::int64_t numbers_to_reuse = 64;
     std::int64_t lowest_limit_ = 0;  ///< 0: there are no nested namespaces, or the limit is not ours to set
 };
 
