@@ -179,6 +179,8 @@ void fields(A& a, M& m) {
     a.maybe("emulator", m.emulator);
     a.maybe("channel", m.channel);
     a.maybe("pinning", m.pinning);
+    a.maybe("agent_sha256", m.agent_sha256);
+    a.maybe("shell_sha256", m.shell_sha256);
 }
 
 template <class A, Is<ConsoleEvent> M>

@@ -14,7 +14,7 @@
 namespace kab::msg {
 
 inline constexpr int protocol_major = 1;  ///< another major is refused
-inline constexpr int protocol_minor = 1;
+inline constexpr int protocol_minor = 2;
 
 /// First message of each side of kabd <-> kab-host.
 struct Hello {
@@ -177,6 +177,8 @@ struct BootHello {
     std::string emulator;      ///< "QEMU emulator version 7.2.22 (...)"
     std::string channel;       ///< "virtio" or "ttyS1"
     std::string pinning;       ///< "yes", or why the virtual CPUs are not bound to CPUs of the host
+    std::string agent_sha256;  ///< of the kab-agent that was packed into the initramfs
+    std::string shell_sha256;  ///< of the guests' shell there; empty without one
 };
 
 enum class Outcome { ok, boot_failure, kernel_crash, hang, workload_error, infra_error, cancelled };

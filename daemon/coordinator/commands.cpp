@@ -63,13 +63,14 @@ void Coordinator::handle(const core::Event& event, const ExtraWrite& extra) {
     }
     std::erase_if(progress_, [this](const auto& entry) { return find(entry.first) == nullptr; });
     std::erase_if(accel_, [this](const auto& entry) { return find(entry.first) == nullptr; });
+    std::erase_if(sealed_, [this](const auto& entry) { return find(entry.first) == nullptr; });
     arm_timer();
 }
 
 bool Coordinator::commit(const std::vector<core::Transition>& transitions, const ExtraWrite& extra) {
     if (transitions.empty() && !extra) return true;
     const CommitContext context{parts_.clock->wall().time_since_epoch().count(), reports_, host_name_,
-                                [this](const std::string& uid) { return plan_hash_of(uid); }};
+                                [this](const std::string& uid) { return seal(uid); }};
     pass_decided(transitions);
     auto status = parts_.store->write([&](store::Writer& writer) -> Status {
         if (extra)
@@ -107,7 +108,7 @@ bool Coordinator::store_report(const std::string& attempt, const ExtraWrite& wri
     }
     spdlog::error("attempt {}: {}", attempt, status.error().text());
     fault_point("run.refused");
-    refused_.emplace(attempt, "what was measured cannot be stored: " + status.error().text());
+    refused_.emplace(attempt, Refusal{"what was measured cannot be stored: " + status.error().text()});
     parts_.host->cancel(attempt);
     return false;
 }

@@ -71,6 +71,8 @@ Status Coordinator::take_up(const store::EvaluationRow& row) {
         kernels_[row.uid][static_cast<int>(i)] = (*kernels)[i];
     for (const auto& attempt : tree->attempts)
         if (!attempt.accel.empty()) accel_.emplace(row.uid, attempt.accel);
+    if (const auto& hash = tree->evaluation.plan_hash; !hash.empty())
+        sealed_[row.uid] = SealedPlan{hash, {}, {}, accel_.contains(row.uid)};
     spdlog::info("evaluation {} ({}) is taken up again: {}", row.uid, row.experiment, row.status);
     state_.evaluations.push_back(std::move(*evaluation));
     return {};
@@ -182,12 +184,19 @@ void Coordinator::remove_listener(Listener* listener) {
     listeners_.erase(listener);
 }
 
-std::string Coordinator::plan_hash_of(const std::string& uid) {
+std::string Coordinator::seal(const std::string& uid) {
     const auto* evaluation = find(uid);
     if (evaluation == nullptr) return {};
+    const auto hash = plan_hash_with(*evaluation, parts_.agent_hash, shell_hash_);
+    sealed_[uid] = SealedPlan{hash, parts_.agent_hash, shell_hash_, false};
+    return hash;
+}
+
+std::string Coordinator::plan_hash_with(const core::Evaluation& evaluation, const std::string& agent,
+                                        const std::string& shell) {
     std::vector<std::string> kernel_keys;
-    for (const auto& [arm, kernel] : kernels_[uid]) kernel_keys.push_back(kernel.key);
-    return plan_hash(evaluation->plan, kernel_keys, parts_.agent_hash, emulator_, shell_hash_);
+    for (const auto& [arm, kernel] : kernels_[evaluation.uid]) kernel_keys.push_back(kernel.key);
+    return plan_hash(evaluation.plan, kernel_keys, agent, emulator_, shell);
 }
 
 core::Evaluation* Coordinator::find(const std::string& uid) {

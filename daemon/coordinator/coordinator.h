@@ -25,6 +25,7 @@
 #include "daemon/coordinator/core/step.h"
 #include "daemon/coordinator/inputs.h"
 #include "daemon/coordinator/pace.h"
+#include "daemon/coordinator/sealed_plan.h"
 #include "daemon/coordinator/service.h"
 #include "daemon/host/host.h"
 #include "daemon/store/store.h"
@@ -47,7 +48,7 @@ class Coordinator final : public Service, public HostListener {
         store::Store* store = nullptr;  ///< read-write
         Builder* builder = nullptr;
         Host* host = nullptr;
-        std::string agent_hash;               ///< of the kab-agent that boots: part of the plan hash
+        std::string agent_hash;               ///< SHA-256 of the kab-agent that is to boot: part of the plan hash
         std::int64_t large_wal = 64LL << 20;  ///< bytes of write-ahead log from which on it is told
         bool machine_lock = true;  ///< boots exclude builds and boots of other daemons (common/machine_lock.h)
         std::function<void(const Error&)> on_fatal;
@@ -109,7 +110,11 @@ class Coordinator final : public Service, public HostListener {
     void watch_wal();
     Status take_up(const store::EvaluationRow& row);
     void give_up_lock(const std::string& attempt, msg::Outcome outcome, const std::string& detail);
-    std::string plan_hash_of(const std::string& evaluation);
+    /// The plan hash, to which boots are held from now on.
+    std::string seal(const std::string& evaluation);
+    std::string plan_hash_with(const core::Evaluation& evaluation, const std::string& agent, const std::string& shell);
+    /// The plan as it was sealed, or, by its first boot, is; `why` says why that boot is not one of it, if so.
+    SealedPlan held_to(const core::Evaluation& evaluation, const msg::BootHello& hello, std::string& why);
     void arm_timer();
     void report_progress(const ProgressEvent& event);
     Builder::Progress progress_of(const std::string& evaluation, const char* phase, const std::string& arm);
@@ -128,15 +133,20 @@ class Coordinator final : public Service, public HostListener {
     Inputs inputs_;
     core::State state_;
     Pace pace_;
+    struct Refusal {
+        std::string why;
+        bool other_programs = false;  ///< not booted as planned: its end says nothing of the kernel unless it crashed
+    };
     std::map<std::string, AttemptReport> reports_;                    ///< of attempts whose end is being decided
-    std::map<std::string, std::string> refused_;                      ///< attempt -> why the store refused its data
+    std::map<std::string, Refusal> refused_;                          ///< of attempts that cannot count
+    std::map<std::string, SealedPlan> sealed_;                        ///< of evaluations
     std::map<std::string, std::map<int, store::KernelRow>> kernels_;  ///< evaluation -> arm -> kernel
     std::map<std::string, ProgressEvent> progress_;
     std::map<std::string, std::string> accel_;  ///< evaluation -> what its first boot ran under
     std::set<Listener*> listeners_;
     std::string host_name_ = "local";
     std::string emulator_;    ///< QEMU's version as the host told it
-    std::string shell_hash_;  ///< SHA-256 of the guests' shell; empty without one
+    std::string shell_hash_;  ///< SHA-256 of the guests' shell as far as the host has told; empty without one
     boost::asio::steady_timer deadline_;
     std::optional<MachineLock> lock_;             ///< held while a boot is under way
     std::optional<MachineLockQueue> lock_queue_;  ///< waiting to be alone on this machine

@@ -67,27 +67,55 @@ void Coordinator::boot_progress(const msg::BootProgress& progress) {
 void Coordinator::boot_hello(const msg::BootHello& hello) {
     fault_point("boot.hello");
     const auto& agent = hello.agent;
-    const Json environment{{"release", agent.release},
-                           {"version", agent.version},
-                           {"command_line", agent.command_line},
-                           {"cpu_model", agent.cpu_model},
-                           {"microcode", agent.microcode},
-                           {"cpus", agent.cpus},
-                           {"memory_bytes", agent.memory_bytes},
-                           {"clocksource", agent.clocksource},
-                           {"high_resolution_timers", agent.high_resolution_timers},
-                           {"governor", agent.governor},
-                           {"lock_kind", agent.lock_kind},
-                           {"mitigations", agent.mitigations},
-                           {"warnings", agent.warnings},
-                           {"pinning", hello.pinning},
-                           {"agent", agent.build},
-                           {"agent_sha256", parts_.agent_hash}};
+    Json environment{{"release", agent.release},
+                     {"version", agent.version},
+                     {"command_line", agent.command_line},
+                     {"cpu_model", agent.cpu_model},
+                     {"microcode", agent.microcode},
+                     {"cpus", agent.cpus},
+                     {"memory_bytes", agent.memory_bytes},
+                     {"clocksource", agent.clocksource},
+                     {"high_resolution_timers", agent.high_resolution_timers},
+                     {"governor", agent.governor},
+                     {"lock_kind", agent.lock_kind},
+                     {"mitigations", agent.mitigations},
+                     {"warnings", agent.warnings},
+                     {"pinning", hello.pinning},
+                     {"agent", agent.build},
+                     {"agent_sha256", hello.agent_sha256}};
+    if (!hello.shell_sha256.empty()) environment["shell_sha256"] = hello.shell_sha256;
     core::Boot* boot = nullptr;
-    if (const auto* evaluation = find_by_attempt(hello.attempt, boot)) accel_.emplace(evaluation->uid, hello.accel);
+    const auto* evaluation = find_by_attempt(hello.attempt, boot);
+    const auto uid = evaluation == nullptr ? std::string() : evaluation->uid;  // of an attempt that was given up
+    SealedPlan sealed;
+    std::string before, why;
+    if (evaluation != nullptr) {
+        accel_.emplace(uid, hello.accel);
+        before = sealed_[uid].hash;
+        sealed = held_to(*evaluation, hello, why);
+    }
     const store::AttemptHello row{dump_json(environment), hello.accel,    hello.accel_reason,
                                   hello.machine,          hello.emulator, hello.channel};
-    store_report(hello.attempt, [&](store::Writer& writer) { return writer.set_attempt_hello(hello.attempt, row); });
+    const bool stored = store_report(hello.attempt, [&](store::Writer& writer) -> Status {
+        if (sealed.hash != before)
+            if (auto done = writer.seal_plan(uid, sealed.hash, before); !done) return done;
+        return writer.set_attempt_hello(hello.attempt, row);
+    });
+    if (!stored || uid.empty()) return;
+    sealed_[uid] = sealed;
+    if (why.empty()) return;
+    spdlog::error("attempt {}: {}", hello.attempt, why);
+    refused_.emplace(hello.attempt, Refusal{why, true});
+    parts_.host->cancel(hello.attempt);
+}
+
+SealedPlan Coordinator::held_to(const core::Evaluation& evaluation, const msg::BootHello& hello, std::string& why) {
+    auto sealed = sealed_[evaluation.uid];
+    // A boot of checks alone has no shell.
+    auto shell = hello.shell_sha256;
+    if (shell.empty()) shell = sealed.shell.empty() ? shell_hash_ : sealed.shell;
+    why = hold_to(sealed, plan_hash_with(evaluation, hello.agent_sha256, shell), hello);
+    return sealed;
 }
 
 namespace {
@@ -132,7 +160,7 @@ void Coordinator::run_finished(const msg::RunFinished& run) {
     if (order == orders.end()) {
         spdlog::error("attempt {}: run {} was never planned", run.attempt, run.seq);
         fault_point("run.refused");
-        refused_.emplace(run.attempt, fmt::format("run {} was never planned", run.seq));
+        refused_.emplace(run.attempt, Refusal{fmt::format("run {} was never planned", run.seq)});
         return parts_.host->cancel(run.attempt);
     }
     store::NewRun row;
@@ -167,9 +195,12 @@ void Coordinator::boot_finished(const msg::BootFinished& told) {
     if (finished.attempt == booted_attempt_) lock_.reset();
     // Cancelled by us, or over before it heard of that: what it sent is incomplete either way.
     const bool unharmed = finished.outcome == msg::Outcome::ok || finished.outcome == msg::Outcome::cancelled;
-    if (const auto refused = refused_.extract(finished.attempt); !refused.empty() && unharmed) {
-        finished.outcome = msg::Outcome::infra_error;
-        finished.detail = refused.mapped();
+    if (const auto refused = refused_.extract(finished.attempt); !refused.empty()) {
+        const auto& refusal = refused.mapped();
+        if (unharmed || (refusal.other_programs && finished.outcome != msg::Outcome::kernel_crash)) {
+            finished.outcome = msg::Outcome::infra_error;
+            finished.detail = refusal.why;
+        }
     }
     AttemptReport report;
     auto& end = report.end;

@@ -239,8 +239,8 @@ std::vector<std::string> failed_gates(const std::vector<store::BootReport>& boot
         ++seen["emulator"][boot.emulator];
         const auto environment = parse_json(boot.environment);
         if (!environment) continue;
-        for (const char* key :
-             {"cpu_model", "clocksource", "cpus", "memory_bytes", "governor", "microcode", "agent", "agent_sha256"})
+        for (const char* key : {"cpu_model", "clocksource", "cpus", "memory_bytes", "governor", "microcode", "agent",
+                                "agent_sha256", "shell_sha256"})
             if (const auto found = environment->find(key); found != environment->end())
                 ++seen[key][machine_value(*found)];
     }

@@ -87,7 +87,8 @@ class Writer {
     Status set_evaluation(const std::string& uid, const std::string& from, const std::string& to,
                           const std::string& detail, std::int64_t at, const std::string& fault = {});
     Status set_verdict(const std::string& uid, const std::string& verdict);
-    Status seal_plan(const std::string& uid, const std::string& plan_hash);  ///< once only
+    /// `from`: the plan hash as it is; empty: there is none yet.
+    Status seal_plan(const std::string& uid, const std::string& plan_hash, const std::string& from = {});
     Status set_arm(const std::string& evaluation, const std::string& arm, const std::string& from,
                    const std::string& to, const std::string& detail, std::int64_t at);
     /// Inserts the kernel by key unless it is known, and points the arm at it.

@@ -90,10 +90,11 @@ Status Writer::set_verdict(const std::string& uid, const std::string& verdict) {
     return expect_one(update.bind(verdict, uid).change(), "evaluation " + uid);
 }
 
-Status Writer::seal_plan(const std::string& uid, const std::string& plan_hash) {
+Status Writer::seal_plan(const std::string& uid, const std::string& plan_hash, const std::string& from) {
     auto update = impl_.database->statement("store the plan hash",
-                                            "UPDATE evaluation SET plan_hash = ? WHERE uid = ? AND plan_hash = ''");
-    return expect_one(update.bind(plan_hash, uid).change(), "evaluation " + uid + " without a plan hash");
+                                            "UPDATE evaluation SET plan_hash = ? WHERE uid = ? AND plan_hash = ?");
+    return expect_one(update.bind(plan_hash, uid, from).change(),
+                      "evaluation " + uid + (from.empty() ? " without a plan hash" : " with the plan hash " + from));
 }
 
 Status Writer::set_arm(const std::string& evaluation, const std::string& arm, const std::string& from,

@@ -1,5 +1,6 @@
 """kab-host and real QEMU with guests made for the occasion: every way in which a boot can end."""
 
+import hashlib
 import os
 import pathlib
 import signal
@@ -10,6 +11,7 @@ import unittest
 
 import fake_guest as guest
 from host_client import Host, descendants
+from kab_env import BIN
 
 SECOND = 10**9
 
@@ -48,6 +50,8 @@ class HostTest(unittest.TestCase):
             self.assertEqual((said["machine"], said["channel"], said["agent"]["build"]), ("q35", "ttyS1", "fake"))
             self.assertIn("QEMU emulator version", said["emulator"])
             self.assertRegex(said["pinning"], "^yes$|^1 virtual CPUs, and the host has 1$|^pin thread ")
+            self.assertEqual(said["agent_sha256"], hashlib.sha256((BIN / "kab-agent").read_bytes()).hexdigest())
+            self.assertNotIn("shell_sha256", {name for name, value in said.items() if value}, "no workload needs one")
             self.assertIn("governor", host.properties)
             self.assertIn("mitigations", host.properties)
             self.assertEqual(said["accel"], "kvm" if host.properties["kvm"] == "yes" else "tcg")
@@ -57,6 +61,17 @@ class HostTest(unittest.TestCase):
             self.assertEqual(descendants(host.process.pid), {})
             again, _ = host.boot(kernel, runs=2, attempt="A2")
             self.assertEqual(again["outcome"], "ok", "the host takes the next one")
+
+    def test_an_agent_replaced_between_two_boots_is_told(self):
+        kernel = self.kernel(guest.hello(), guest.AWAIT_PLAN, guest.done(0), guest.RESET)
+        agent = self.folder / "kab-agent"
+        with Host(env={"KAB_LIBEXEC_DIR": str(self.folder)}) as host:
+            for text in (b"the agent", b"the agent that was installed meanwhile"):
+                agent.write_bytes(text)
+                finished, messages = host.boot(kernel)
+                self.assertEqual(finished["outcome"], "ok", finished)
+                said = next(m for m in messages if m["type"] == "boot-hello")
+                self.assertEqual(said["agent_sha256"], hashlib.sha256(text).hexdigest())
 
     def test_faults_of_the_kernel(self):
         oops = "[    1.5] BUG: kernel NULL pointer dereference, address: 0000000000000008\n[    1.5] RIP: 0010:free_ipc+0x1/0x2\n"
@@ -294,7 +309,7 @@ exec qemu-system-x86_64 "$@"
             self.assertEqual(host.process.wait(20), 3)
             self.assertIn("install the Debian package qemu-system-x86", host.stderr())
         for said, expected in (
-            (guest.message(type="hello", role="kabd", major=9, minor=0), "kabd speaks protocol 9.0, this kab-host 1.1"),
+            (guest.message(type="hello", role="kabd", major=9, minor=0), "kabd speaks protocol 9.0, this kab-host 1.2"),
             (guest.message(type="shutdown"), "kabd did not say hello first"),
             (guest.message(type="no-such-type"), "no-such-type"),
             (struct.pack("<I", 1 << 30) + b"x", "frame"),

@@ -30,6 +30,11 @@ class Script {
     virtual std::string complaint(const Place&) { return {}; }
     /// What the host says of itself beside a run.
     virtual std::vector<msg::Sample> conditions(const Place&, const msg::RunOrder&) { return {}; }
+    /// SHA-256 of the agent and of the shell (empty: none) that a boot is packed with, asked once a boot.
+    virtual std::string agent(const Place&) { return "agent"; }
+    virtual std::string shell(const Place&) { return {}; }
+    /// Whether the host hears of a cancellation before the boot has ended by itself.
+    virtual bool hears_cancel() { return true; }
     /// How often the host dies in the middle of a boot before it succeeds (by attempt number, from 1).
     virtual bool host_dies(const Place&, int /*attempt_number*/) { return false; }
     /// Whether this try (from 1, as far as this host remembers) ends as the infrastructure's fault, after half its
@@ -57,13 +62,16 @@ class FakeHost final : public Host {
             hello.attempt = request.attempt;
             hello.accel = "tcg";
             hello.machine = "microvm";
+            const auto place = locate_(request.attempt);
+            hello.agent_sha256 = script_.agent(place);
+            hello.shell_sha256 = script_.shell(place);
             listener_->boot_hello(hello);
         });
         run(request, 0);
     }
 
     void cancel(const std::string& attempt) override {
-        if (current_ != attempt) return;
+        if (current_ != attempt || !script_.hears_cancel()) return;
         current_.clear();
         post([this, attempt] { finish(attempt, msg::Outcome::cancelled, "cancelled", 0); });
     }

@@ -76,7 +76,7 @@ class World {
         builder_ = std::make_unique<FakeBuilder>(*io_, image_);
         Coordinator::Parts parts{
             io_->get_executor(), &clock_, paths_,    store_.get(), builder_.get(),
-            host_.get(),         "agent", large_wal, machine_lock, [this](const Error& e) { give_up(e); }};
+            host_.get(),         agent,   large_wal, machine_lock, [this](const Error& e) { give_up(e); }};
         coordinator_ = std::make_unique<Coordinator>(std::move(parts));
         return coordinator_->start();
     }
@@ -132,7 +132,8 @@ class World {
     const std::optional<Error>& fatal() const { return fatal_; }
 
     std::int64_t large_wal = 64 << 20;
-    bool machine_lock = false;  ///< as KAB_MACHINE_LOCK says
+    std::string agent = "agent";  ///< SHA-256 of kab-agent as kabd finds it when it starts
+    bool machine_lock = false;    ///< as KAB_MACHINE_LOCK says
 
   private:
     /// Where a sync costs nothing, if there is such a place.

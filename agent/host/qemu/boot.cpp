@@ -143,6 +143,8 @@ void Boot::handle(msg::AgentHello hello) {
     report.emulator = emulator_version_;
     report.channel = speaking_->name;
     report.pinning = pinning_;
+    report.agent_sha256 = prepared_->programs.agent;
+    report.shell_sha256 = prepared_->programs.shell;
     facts_.plan_mismatch = plan_mismatch(hello, prepared_->plan);
     facts_.missing_cpus = missing_cpus(hello, prepared_->plan);
     high_resolution_timers_ = hello.high_resolution_timers;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "agent/host/qemu/busybox.h"
-#include "agent/host/qemu/initramfs.h"
 #include "common/paths.h"
 #include "common/workload_catalog.h"
 
@@ -40,18 +39,18 @@ Result<PreparedBoot> prepare_boot(const msg::BootRequest& request, const Acceler
         if (!found) return pass(found);
         modules = std::move(*found);
     }
-    const std::string packed = request.exact ? msg::encode(request.plan) : std::string();
+    const std::string plan_file = request.exact ? msg::encode(request.plan) : std::string();
     fs::path busybox;
     if (needs_shell(request.plan)) {
         auto found = find_busybox();
         if (!found) return pass(found);
         busybox = std::move(*found);
     }
-    if (auto written = write_initramfs(files.initramfs, *agent, modules, packed, busybox); !written)
-        return pass(written);
+    auto programs = write_initramfs(files.initramfs, *agent, modules, plan_file, busybox);
+    if (!programs) return pass(programs);
     auto plan = plan_boot(request, *image, accelerators, files);
     if (!plan) return pass(plan);
-    return PreparedBoot{std::move(*directory), std::move(files), std::move(*plan)};
+    return PreparedBoot{std::move(*directory), std::move(files), std::move(*plan), std::move(*programs)};
 }
 
 }  // namespace kab::qemu

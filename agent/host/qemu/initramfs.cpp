@@ -7,6 +7,8 @@
 
 #include <memory>
 
+#include "common/digest/sha256.h"
+
 namespace kab::qemu {
 namespace {
 
@@ -81,11 +83,9 @@ Status write_content(Cpio& cpio, std::string_view agent, const std::vector<Modul
 }
 
 /// busybox is what it is called as.
-Status add_shell(Cpio& cpio, const fs::path& busybox) {
-    auto program = read_file(busybox);
-    if (!program) return pass(program);
+Status add_shell(Cpio& cpio, std::string_view busybox) {
     if (auto added = cpio.directory("bin"); !added) return added;
-    if (auto added = cpio.file("bin/busybox", 0755, *program); !added) return added;
+    if (auto added = cpio.file("bin/busybox", 0755, busybox); !added) return added;
     for (const std::string name : {"sh", "sort", "od", "grep", "tee", "wc", "rm"}) {
         if (auto added = cpio.symlink("bin/" + name, "busybox"); !added) return added;
     }
@@ -94,16 +94,23 @@ Status add_shell(Cpio& cpio, const fs::path& busybox) {
 
 }  // namespace
 
-Status write_initramfs(const fs::path& path, const fs::path& agent, const std::vector<ModuleFile>& modules,
-                       std::string_view plan, const fs::path& busybox) {
+Result<PackedPrograms> write_initramfs(const fs::path& path, const fs::path& agent,
+                                       const std::vector<ModuleFile>& modules, std::string_view plan,
+                                       const fs::path& busybox) {
     auto program = read_file(agent);
     if (!program) return pass(program);
+    PackedPrograms packed{sha256_hex(*program), {}};
     Cpio cpio(path);
-    if (auto opened = cpio.open(); !opened) return opened;
-    if (auto written = write_content(cpio, *program, modules, plan); !written) return written;
-    if (!busybox.empty())
-        if (auto added = add_shell(cpio, busybox); !added) return added;
-    return cpio.close();
+    if (auto opened = cpio.open(); !opened) return pass(opened);
+    if (auto written = write_content(cpio, *program, modules, plan); !written) return pass(written);
+    if (!busybox.empty()) {
+        auto shell = read_file(busybox);
+        if (!shell) return pass(shell);
+        packed.shell = sha256_hex(*shell);
+        if (auto added = add_shell(cpio, *shell); !added) return pass(added);
+    }
+    if (auto closed = cpio.close(); !closed) return pass(closed);
+    return packed;
 }
 
 }  // namespace kab::qemu

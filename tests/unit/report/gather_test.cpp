@@ -110,6 +110,26 @@ TEST(Gather, SamplesOfTwoAgentsFailAGate) {
               std::vector<std::string>{"the boots did not run under one agent_sha256: aa in 1 boots, bb in 23 boots"});
 }
 
+TEST(Gather, SamplesUnderTwoShellsFailAGate) {
+    const test::SampleDatabase sample;
+    const auto tree = sample.store->tree(test::sample_evaluation());
+    const auto samples = sample.store->samples(test::sample_evaluation());
+    auto boots = sample.store->boots(test::sample_evaluation());
+    ASSERT_TRUE(tree && samples && boots);
+    for (auto& boot : *boots) {
+        auto environment = parse_json(boot.environment);
+        if (!environment) continue;  // of a boot that was interrupted
+        (*environment)["agent_sha256"] = "aa";
+        (*environment)["shell_sha256"] = &boot == &boots->front() ? "55" : "66";
+        boot.environment = dump_json(*environment);
+    }
+    const auto input = analysis_input(*tree, {}, *samples, *boots, 0);
+    ASSERT_TRUE(input);
+    EXPECT_EQ(input->failed_gates,
+              std::vector<std::string>{"the boots did not run under one shell_sha256: 55 in 1 boots, 66 in 23 boots"});
+    EXPECT_EQ(stats::analyse(*input).verdict, stats::Verdict::invalid);
+}
+
 TEST(Gather, BootsOnUnlikeMachinesFailAGate) {
     const test::SampleDatabase sample;
     const auto tree = sample.store->tree(test::sample_evaluation());

@@ -74,6 +74,16 @@ TEST_F(WriterTest, AStatusChangesOnlyFromWhereItIs) {
                    [&](Writer& w) { return w.set_block(uid_, 7, 1, "running", "complete", "", "", 9); });
 }
 
+TEST_F(WriterTest, APlanHashChangesOnlyFromWhatItIs) {
+    const std::string stored = ask("SELECT plan_hash FROM evaluation");
+    ASSERT_EQ(stored.size(), 64U);
+    expect_refused(Fault::not_found, [&](Writer& w) { return w.seal_plan(uid_, "new"); });
+    expect_refused(Fault::not_found, [&](Writer& w) { return w.seal_plan(uid_, "new", "another"); });
+    EXPECT_EQ(ask("SELECT plan_hash FROM evaluation"), stored);
+    expect_ok([&](Writer& w) { return w.seal_plan(uid_, "new", stored); });
+    EXPECT_EQ(ask("SELECT plan_hash FROM evaluation"), "new");
+}
+
 TEST_F(WriterTest, AnUnknownStatusIsRefusedByTheDatabase) {
     expect_refused(Fault::conflict, [&](Writer& w) { return w.set_evaluation(uid_, "running", "finished", "", 9); });
     expect_refused(Fault::conflict, [&](Writer& w) { return w.set_boot(boot_, "running", "done", "exploded", "", 9); });
