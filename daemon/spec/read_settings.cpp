@@ -29,6 +29,10 @@ std::optional<MetricInfo> check_primary(const Value& value, const std::string& p
     if (spec != specs.end() && metric.starts_with(share_prefix)) {
         value.problem("is {}, which is no group of the workload's 'profile': {}", yaml::shown(primary),
                       yaml::advice(primary, accepted));
+    } else if (const auto timed = possible_primaries(specs, false);
+               exact && std::find(timed.begin(), timed.end(), primary) != timed.end()) {
+        value.problem("is {}, which is read from a clock of ticks and absent with 'host.exact': take '{}/busy'",
+                      yaml::shown(primary), workload);
     } else if (spec != specs.end() && is_exact_metric(metric)) {
         value.problem("is {}, which only 'host.exact' can measure", yaml::shown(primary));
     } else if (spec != specs.end() && !find_metric(workload, metric).name.empty()) {
@@ -41,10 +45,7 @@ std::optional<MetricInfo> check_primary(const Value& value, const std::string& p
 
 void read_primary_and_margin(const Map& map, const std::vector<WorkloadSpec>& specs, bool exact, Decide& decide) {
     if (exact) decide.margin = 0;
-    if (!specs.empty()) {
-        const WorkloadInfo* first = find_workload(specs.front().workload);
-        decide.primary = fmt::format("{}/{}", first->name, first->metrics.front().name);
-    }
+    if (!specs.empty()) decide.primary = possible_primaries(specs, exact).front();
     bool linear = false;
     map.with("primary", [&](const Value& value) {
         const auto primary = value.text();
