@@ -44,11 +44,12 @@ std::string open_text(const CompareReport& report, const stats::Comparison& comp
         comparison.margin > 0
             ? fmt::format("inconclusive, neither a difference nor equivalence within {} is shown", margin)
             : "inconclusive, no difference is shown";
-    if (comparison.more_blocks)
-        text +=
-            fmt::format("; about {}{} would likely settle it",
-                        stats::counted(*comparison.more_blocks, (std::string("more ") + unit_of_count(report)).c_str()),
-                        report.prepared.blocks ? "" : " a side");
+    // Here more of the same can be measured, unlike of an evaluation that has reached its cap.
+    if (comparison.blocks_needed)
+        text += fmt::format("; about {}{} would likely settle it",
+                            stats::counted(std::max(1, *comparison.blocks_needed - comparison.n),
+                                           (std::string("more ") + unit_of_count(report)).c_str()),
+                            report.prepared.blocks ? "" : " a side");
     return text;
 }
 

@@ -22,10 +22,15 @@ int recompute(const Paths& paths, const Options& options) {
     const auto replay = report::replay(**store, found->uid);
     if (!replay) return complain(replay.error());
     const std::string look = replay->look < 0 ? "what there was at the end" : fmt::format("look {}", replay->look + 1);
-    if (replay->differences.empty())
+    if (replay->differences.empty()) {
+        const std::string words =
+            replay->reworded == 0
+                ? ""
+                : fmt::format("; this version of kab says {} of them in other words", replay->reworded);
         return print_or_complain(
-            fmt::format("evaluation {}: {} taken again, {} comparisons: bit for bit as stored, {}\n", found->uid, look,
-                        replay->compared, replay->computed));
+            fmt::format("evaluation {}: {} taken again, {} comparisons: bit for bit as stored, {}{}\n", found->uid,
+                        look, replay->compared, replay->computed, words));
+    }
     std::string text = fmt::format("evaluation {}: {} taken again: {} differences (stored: {}, computed: {})\n",
                                    found->uid, look, replay->differences.size(), replay->stored, replay->computed);
     for (const auto& line : replay->differences) text += line + "\n";

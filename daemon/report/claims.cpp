@@ -249,9 +249,9 @@ std::string Claims::judged(const stats::Comparison& primary) {
                                           : "; no difference is shown";
                 more = " At this noise more blocks alone will hardly settle it.";
             }
-            if (primary.more_blocks)
-                more = fmt::format(" About {} more block{} would likely settle it, in a new evaluation.",
-                                   *primary.more_blocks, *primary.more_blocks == 1 ? "" : "s");
+            if (primary.blocks_needed)
+                more = fmt::format(" A new evaluation of about {0} blocks (decide.fixed: {0}) would likely settle it.",
+                                   *primary.blocks_needed);
             if (primary.exact || report_.input.arms[static_cast<std::size_t>(primary.arm)].stopped) more.clear();
             return fmt::format("{}cannot tell for {}: {}{}.{}{}{}", lead, metric, figures, open, more, fragile,
                                price(primary));

@@ -62,30 +62,39 @@ void check_row(const Row& stored, const Row& computed, std::vector<std::string>&
     row.check("rank_high", &Row::rank_high).check("rank_level", &Row::rank_level);
     row.check("p_equivalence", &Row::p_equivalence).check("detectable", &Row::detectable);
     row.check("margin", &Row::margin).check("spent", &Row::spent).check("decided_at", &Row::decided_at);
-    row.check("verdict", &Row::verdict).check("reason", &Row::reason).check("sentence", &Row::sentence);
+    row.check("verdict", &Row::verdict).check("reason", &Row::reason);
+}
+
+using Rows = std::vector<Row>;
+
+Rows::const_iterator find_row(const Rows& rows, const Row& row) {
+    return std::find_if(rows.begin(), rows.end(), [&](const Row& other) {
+        return other.arm == row.arm && other.against == row.against && other.workload == row.workload &&
+               other.point == row.point && other.metric == row.metric;
+    });
 }
 
 }  // namespace
 
 std::vector<std::string> row_differences(const std::vector<Row>& stored, const std::vector<Row>& computed) {
     std::vector<std::string> lines;
-    const auto same = [](const Row& a, const Row& b) {
-        return a.arm == b.arm && a.against == b.against && a.workload == b.workload && a.point == b.point &&
-               a.metric == b.metric;
-    };
-    const auto in = [&](const std::vector<Row>& rows, const Row& row) {
-        return std::find_if(rows.begin(), rows.end(), [&](const Row& other) { return same(row, other); });
-    };
     for (const auto& row : stored) {
-        const auto found = in(computed, row);
+        const auto found = find_row(computed, row);
         if (found == computed.end())
             lines.push_back(name_of(row) + ": is stored, but not computed");
         else
             check_row(row, *found, lines);
     }
     for (const auto& row : computed)
-        if (in(stored, row) == stored.end()) lines.push_back(name_of(row) + ": is computed, but not stored");
+        if (find_row(stored, row) == stored.end()) lines.push_back(name_of(row) + ": is computed, but not stored");
     return lines;
+}
+
+int reworded_rows(const std::vector<Row>& stored, const std::vector<Row>& computed) {
+    return static_cast<int>(std::count_if(stored.begin(), stored.end(), [&](const Row& row) {
+        const auto found = find_row(computed, row);
+        return found != computed.end() && found->sentence != row.sentence;
+    }));
 }
 
 Result<Replay> replay(const store::Store& store, const std::string& evaluation_uid) {
@@ -109,8 +118,9 @@ Result<Replay> replay(const store::Store& store, const std::string& evaluation_u
     if (*look < 0) return result;  // what ends out of turn has no rows
     const auto stored = store.comparisons(evaluation_uid);
     if (!stored) return pass(stored);
-    for (auto& line : row_differences(*stored, to_comparison_rows(*input, output, *look)))
-        result.differences.push_back(std::move(line));
+    const auto computed = to_comparison_rows(*input, output, *look);
+    for (auto& line : row_differences(*stored, computed)) result.differences.push_back(std::move(line));
+    result.reworded = reworded_rows(*stored, computed);
     result.compared = static_cast<int>(stored->size());
     return result;
 }

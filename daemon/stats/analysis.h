@@ -46,8 +46,9 @@ struct Comparison {
     Verdict verdict = Verdict::none;
     /// Look (from 0) at which the verdict of a primary fell; it is not taken back at a later one.
     std::optional<int> decided_at;
-    /// How many more blocks would likely settle it (80% power), when open and not hopeless.
-    std::optional<int> more_blocks;
+    /// How many blocks (without pairing: boots a side) an evaluation that looks at them once would need in all to
+    /// likely settle it (80% power), when inconclusive and not hopeless.
+    std::optional<int> blocks_needed;
     std::string reason;    ///< short cause: why no estimate, why invalid, why regressed without figures; or empty
     std::string sentence;  ///< one plain sentence with the figures and the verdict
 
@@ -95,7 +96,7 @@ struct Output {
     int blocks = 0;                     ///< blocks used
     std::string sentence;               ///< why it stops or goes on
     std::vector<std::string> warnings;  ///< points that pull apart, missing cells, trends ...
-    std::optional<int> more_blocks;     ///< how many would likely settle it, when inconclusive
+    std::optional<int> blocks_needed;   ///< in all, would likely settle every primary, when inconclusive
 };
 
 /// Everything. Never throws for odd data: what cannot be computed is absent with a reason.

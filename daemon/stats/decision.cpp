@@ -123,7 +123,7 @@ void Decision::judge_row(Measured& m, bool over) {
     } else if (row.primary && !stage_.preview && !is_open(row.verdict)) {
         row.decided_at = stage_.index;
     }
-    if (row.verdict == Verdict::inconclusive && !ended(m)) row.more_blocks = blocks_still_needed(m);
+    if (row.verdict == Verdict::inconclusive && !ended(m)) row.blocks_needed = blocks_to_settle(m);
 }
 
 /// Is there a verdict that the control would have to vouch for? A failed check is no figure.
@@ -163,7 +163,7 @@ void Decision::void_all(const std::string& cause) {
         m.row.verdict = Verdict::invalid;
         m.row.material = m.row.failing = false;
         m.row.decided_at.reset();
-        m.row.more_blocks.reset();
+        m.row.blocks_needed.reset();
         m.row.reason = cause;
     }
 }
@@ -208,10 +208,10 @@ void Decision::conclude(const Conclusion& counts) {
         if (!m.row.primary || !m.row.question()) continue;
         verdicts.push_back(m.row.verdict);
         if (m.row.verdict != Verdict::inconclusive || ended(m)) continue;
-        all_known &= m.row.more_blocks.has_value();
-        if (m.row.more_blocks) out_.more_blocks = std::max(out_.more_blocks.value_or(0), *m.row.more_blocks);
+        all_known &= m.row.blocks_needed.has_value();
+        if (m.row.blocks_needed) out_.blocks_needed = std::max(out_.blocks_needed.value_or(0), *m.row.blocks_needed);
     }
-    if (!all_known) out_.more_blocks.reset();
+    if (!all_known) out_.blocks_needed.reset();
     out_.verdict = out_.decided ? worst(verdicts) : Verdict::pending;
 }
 

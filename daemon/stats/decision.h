@@ -16,7 +16,7 @@ struct Conclusion {
     int unsettled = 0;              ///< comparisons of the lost
 };
 
-/// Judges all rows (measured, adjusted) and fills verdict, decided and more_blocks of `out`, whose `blocks`
+/// Judges all rows (measured, adjusted) and fills verdict, decided and blocks_needed of `out`, whose `blocks`
 /// is set. The order: invalid, keeps failing, a verdict of an earlier look, then what this look shows.
 class Decision {
   public:

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <cstddef>
+#include <string_view>
 
 #include "daemon/stats/verdict.h"
 #include "daemon/stats/words.h"
@@ -25,14 +26,19 @@ std::string difference_text(const Measured& m) {
     return fmt::format("{}, by more than the margin of {}", to_string(m.row.verdict), margin_text(m));
 }
 
+/// What would settle an open comparison. An evaluation that has reached its cap cannot be extended.
+std::string remedy(int needed, const char* noun) {
+    if (std::string_view(noun) != "block")
+        return fmt::format("about {} {}s a side would likely settle it", needed, noun);
+    return fmt::format("a new evaluation of about {0} blocks (decide.fixed: {0}) would likely settle it", needed);
+}
+
 std::string open_text(const Measured& m) {
     if (m.row.same_code && differs(m))
         return "it differs, but the machine code is the same: no claim can be made of that";
     std::string text = "no difference is shown";
     if (m.row.margin > 0) text = fmt::format("neither a difference nor equivalence within {} is shown", margin_text(m));
-    if (!m.row.more_blocks) return text;
-    return text + fmt::format("; about {} more {}{} would likely settle it", *m.row.more_blocks, m.noun,
-                              *m.row.more_blocks == 1 ? "" : "s");
+    return m.row.blocks_needed ? text + "; " + remedy(*m.row.blocks_needed, m.noun) : text;
 }
 
 /// What follows from the numbers, after the colon.
@@ -138,10 +144,7 @@ std::string stop_sentence(const Conclusion& count, const Stage& stage, const Out
                            all, stage.looks[static_cast<std::size_t>(stage.index) + 1], lost);
     std::string text =
         fmt::format("{}, the last: {} of {} inconclusive{}", stops(stage, output.blocks), count.open, all, lost);
-    if (output.more_blocks)
-        text += fmt::format("; about {} would likely settle it",
-                            counted(*output.more_blocks, ("more " + std::string(stage.noun)).c_str()));
-    return text;
+    return output.blocks_needed ? text + "; " + remedy(*output.blocks_needed, stage.noun) : text;
 }
 
 }  // namespace kab::stats

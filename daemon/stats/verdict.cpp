@@ -82,7 +82,7 @@ void judge(Measured& m, bool significant, Verdict open) {
     row.fragile = m.usable && rank_disagrees(m, difference, equivalent);
 }
 
-std::optional<int> blocks_still_needed(const Measured& m) {
+std::optional<int> blocks_to_settle(const Measured& m) {
     if (!m.usable || m.test.exact || !(m.test.sd > 0)) return std::nullopt;
     constexpr double power = 0.8;
     const double effect = m.test.mean / m.test.sd;
@@ -93,8 +93,7 @@ std::optional<int> blocks_still_needed(const Measured& m) {
         blocks_for_equivalence(effect, m.margin / m.test.sd, m.level.fixed_equivalence, power, most);
     std::optional<int> best = difference;
     if (equivalence && (!best || *equivalence < *best)) best = equivalence;
-    if (!best) return std::nullopt;
-    return std::max(1, *best - m.row.n);
+    return best;
 }
 
 Verdict worst(const std::vector<Verdict>& verdicts) {

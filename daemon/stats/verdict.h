@@ -22,9 +22,9 @@ bool beyond_margin(const Measured& m);
 /// in neither direction gives `none` for a difference; an arm of the same machine code stays `open`.
 void judge(Measured& m, bool significant, Verdict open);
 
-/// Blocks beyond those at hand that would settle an open comparison with 80% power, were its estimate and
-/// spread true; nullopt when no realistic number would.
-std::optional<int> blocks_still_needed(const Measured& m);
+/// Blocks that would settle an open comparison with 80% power at a single look, those at hand included, were its
+/// estimate and spread true; nullopt when no realistic number would.
+std::optional<int> blocks_to_settle(const Measured& m);
 
 /// The worst of the verdicts: invalid, regressed, inconclusive, pending, equivalent, improved, none.
 Verdict worst(const std::vector<Verdict>& verdicts);

@@ -187,7 +187,15 @@ TEST(Claims, MoreBlocksAreAdviceOnlyWithinReason) {
                                 }),
                         "deferred-free");
     };
-    EXPECT_THAT(claim(1.001, 1.05), HasSubstr("more blocks would likely settle it, in a new evaluation."));
+    // An evaluation that has reached its cap cannot be extended: a new one needs all of the blocks.
+    const auto advice = claim(1.001, 1.05);
+    std::smatch found;
+    const std::regex words(
+        R"(A new evaluation of about (\d+) blocks \(decide\.fixed: (\d+)\) would likely settle it\.)");
+    ASSERT_TRUE(std::regex_search(advice, found, words)) << advice;
+    EXPECT_EQ(found[1], found[2]);
+    EXPECT_GT(std::stoi(found[1]), 6) << "more than there were";
+    EXPECT_THAT(advice, Not(HasSubstr("more block")));
     EXPECT_THAT(claim(1.6, 0.65), AllOf(Not(HasSubstr("would likely settle")), HasSubstr("will hardly settle it")));
 }
 

@@ -62,6 +62,24 @@ TEST(Replay, ALastDigitIsSeen) {
     EXPECT_THAT(result->differences[3], HasSubstr("verdict is stored as \"equivalent\""));
 }
 
+TEST(Replay, OtherWordsForTheSameFiguresAreNoDifference) {
+    const test::SampleDatabase sample;
+    auto rows = take_look(sample);
+    rows[0].sentence = "about 3 more blocks would likely settle it";  // as an earlier kab put it
+    ASSERT_TRUE(sample.store->write(
+        [&](store::Writer& writer) { return writer.add_comparisons(test::sample_evaluation(), 0, rows); }));
+    auto result = replay(*sample.store, test::sample_evaluation());
+    ASSERT_TRUE(result) << result.error().text();
+    EXPECT_THAT(result->differences, IsEmpty());
+    EXPECT_EQ(result->reworded, 1);
+    rows[0].n += 1;  // a figure is no word
+    ASSERT_TRUE(sample.store->write(
+        [&](store::Writer& writer) { return writer.add_comparisons(test::sample_evaluation(), 0, rows); }));
+    result = replay(*sample.store, test::sample_evaluation());
+    ASSERT_TRUE(result) << result.error().text();
+    EXPECT_THAT(result->differences, ElementsAre(HasSubstr(": n is stored as ")));
+}
+
 TEST(Replay, RowsThatOnlyOneSideHasAreNamed) {
     store::ComparisonRow one, other;
     one.arm = "b";

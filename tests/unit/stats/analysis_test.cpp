@@ -1,8 +1,11 @@
 #include "daemon/stats/analysis.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "daemon/stats/power.h"
 #include "tests/unit/stats/made.h"
 #include "tests/unit/stats/near.h"
 
@@ -159,13 +162,23 @@ TEST(Analysis, ManyArmsShareAlpha) {
     EXPECT_EQ(output.verdict, Verdict::regressed);  // the worst of the two
 }
 
-TEST(Analysis, InconclusiveAtTheCapSaysHowManyMoreBlocks) {
+TEST(Analysis, InconclusiveAtTheCapSaysHowManyBlocksANewOneNeeds) {
     const auto output = analyse(evaluation(4, .012, .03));
     ASSERT_EQ(output.verdict, Verdict::inconclusive) << primary_of(output, 1).reason;
     EXPECT_TRUE(output.decided);
-    ASSERT_TRUE(output.more_blocks.has_value());
-    EXPECT_GT(*output.more_blocks, 0);
-    EXPECT_NE(output.sentence.find("would likely settle it"), std::string::npos) << output.sentence;
+    ASSERT_TRUE(output.blocks_needed.has_value());
+    // As many as a test with one look needs, those at hand included.
+    const auto& c = primary_of(output, 1);
+    const auto expected =
+        std::min(blocks_for_difference(std::log(c.estimate->value) / c.sd, .025, .8).value(),
+                 blocks_for_equivalence(std::log(c.estimate->value) / c.sd, std::log(1.02) / c.sd, .05, .8)
+                     .value_or(most_blocks));
+    EXPECT_EQ(*output.blocks_needed, expected);
+    EXPECT_GT(expected, 32);
+    const auto said =
+        fmt::format("; a new evaluation of about {0} blocks (decide.fixed: {0}) would likely settle it", expected);
+    EXPECT_NE(output.sentence.find(said), std::string::npos) << output.sentence;
+    EXPECT_NE(c.sentence.find(said), std::string::npos) << c.sentence;
 }
 
 TEST(Analysis, ExactModePrintsTheDifferenceWithoutTest) {

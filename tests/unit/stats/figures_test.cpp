@@ -20,7 +20,7 @@ auto all_of(const Comparison& c) {
         std::tuple(c.arm, c.against, c.series, c.workload, c.metric, c.n, all_of(c.estimate), c.sd, c.t, c.df, c.exact),
         std::tuple(c.p, c.p_sequential, c.p_adjusted, c.p_rank, all_of(c.rank_estimate), c.p_equivalence, c.detectable),
         std::tuple(c.margin, c.spent, c.control, c.same_code, c.relinked, c.failing, c.primary, c.material, c.fragile),
-        std::tuple(c.verdict, c.decided_at, c.more_blocks, c.reason));
+        std::tuple(c.verdict, c.decided_at, c.blocks_needed, c.reason));
 }
 
 auto all_of(const Summary& s) {
@@ -54,8 +54,8 @@ void expect_same(const Input& input) {
     expect_same(bare.components, full.components, "component");
     expect_same(bare.failures, full.failures, "failure");
     expect_same(bare.trades, full.trades, "trade");
-    EXPECT_EQ(std::tuple(bare.verdict, bare.decided, bare.blocks, bare.more_blocks),
-              std::tuple(full.verdict, full.decided, full.blocks, full.more_blocks));
+    EXPECT_EQ(std::tuple(bare.verdict, bare.decided, bare.blocks, bare.blocks_needed),
+              std::tuple(full.verdict, full.decided, full.blocks, full.blocks_needed));
     for (const auto& c : bare.comparisons) EXPECT_EQ(c.sentence, "");
     EXPECT_EQ(bare.sentence, "");
     EXPECT_TRUE(bare.warnings.empty());

@@ -135,7 +135,7 @@ TEST(LostArms, AreInconclusiveAndNeverPendingOnceDecided) {
     EXPECT_EQ(output.verdict, Verdict::inconclusive);
     EXPECT_TRUE(contains(output.sentence, "1 of 2 primary comparisons is decided; other could not be built"))
         << output.sentence;
-    EXPECT_FALSE(output.more_blocks.has_value());
+    EXPECT_FALSE(output.blocks_needed.has_value());
 }
 
 TEST(LostArms, AlsoThoseWhoseBaselineWillNotCome) {
@@ -380,11 +380,11 @@ TEST(MoreBlocks, AreToldForEachComparisonAndOnlyWhereThereIsHope) {
     int most = 0;
     for (const auto& c : output.comparisons)
         if (c.primary && !c.control && c.verdict == Verdict::inconclusive) {
-            ASSERT_TRUE(c.more_blocks.has_value()) << c.sentence;
+            ASSERT_TRUE(c.blocks_needed.has_value()) << c.sentence;
             EXPECT_TRUE(contains(c.sentence, "would likely settle it")) << c.sentence;
-            most = std::max(most, *c.more_blocks);
+            most = std::max(most, *c.blocks_needed);
         }
-    EXPECT_EQ(output.more_blocks, most);
+    EXPECT_EQ(output.blocks_needed, most);
     // Up and down by turns: no margin, no difference, and no number of blocks that settles it.
     input.design.margin = 0;
     std::map<int, double> base;
@@ -394,8 +394,8 @@ TEST(MoreBlocks, AreToldForEachComparisonAndOnlyWhereThereIsHope) {
         if (o.arm == 2) o.value = base[o.block] * std::exp(o.block % 2 == 0 ? .03 : -.03);
     const auto hopeless = analyse(input);
     EXPECT_EQ(primary_of(hopeless, 2).verdict, Verdict::inconclusive);
-    EXPECT_FALSE(primary_of(hopeless, 2).more_blocks.has_value());
-    EXPECT_FALSE(hopeless.more_blocks.has_value());
+    EXPECT_FALSE(primary_of(hopeless, 2).blocks_needed.has_value());
+    EXPECT_FALSE(hopeless.blocks_needed.has_value());
 }
 
 TEST(Unpaired, SpeaksOfBootsNotOfBlocks) {
