@@ -157,7 +157,16 @@ void relinked_lines(const ReportInput& report, std::vector<std::string>& lines) 
     }
 }
 
+/// "2 iterations a boot would be best"; empty when that is not known.
+std::string advice(const stats::VarianceComponents& part) {
+    if (!part.best_iterations) return "";
+    return fmt::format("at this noise and cost, {}{} iteration{} a boot would be best", *part.best_iterations,
+                       *part.best_iterations == stats::most_best_iterations ? " or more" : "",
+                       *part.best_iterations == 1 ? "" : "s");
+}
+
 void noise_lines(const ReportInput& report, std::vector<std::string>& lines) {
+    std::string of_sweep;
     for (const auto& part : report.output.components) {
         const auto& series = report.input.series[static_cast<std::size_t>(part.series)];
         if (!series.primary) continue;
@@ -171,11 +180,12 @@ void noise_lines(const ReportInput& report, std::vector<std::string>& lines) {
         std::string text =
             fmt::format("noise of {}: sd {} between blocks, {} between boots, {} between iterations of a boot", name,
                         spread(part.block), spread(part.boot), spread(part.iteration));
-        if (part.best_iterations)
-            text += fmt::format("; at this noise and cost, {} iteration{} a boot would be best", *part.best_iterations,
-                                *part.best_iterations == 1 ? "" : "s");
+        const auto best = advice(part);
+        if (series.point.empty() && !best.empty()) text += "; " + best;
+        if (!series.point.empty()) of_sweep = best;
         lines.push_back(text);
     }
+    if (!of_sweep.empty()) lines.push_back("for the mean over the points, " + of_sweep);
     for (const auto& comparison : report.output.comparisons) {
         if (!comparison.primary || !comparison.question() || !comparison.detectable) continue;
         lines.push_back(fmt::format("{} against {}, {}/{}: {} would have been found with 90% power at n = {} blocks",

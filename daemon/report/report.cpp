@@ -4,42 +4,11 @@
 
 #include "daemon/report/checks.h"
 #include "daemon/report/compose.h"
+#include "daemon/report/costs.h"
 #include "daemon/report/document.h"
 #include "daemon/report/gather.h"
 
 namespace kab::report {
-namespace {
-
-/// Measured costs, for advice only: a boot without its runs, and one timed iteration with what it leaves to drain.
-struct Costs {
-    double boot_ns = 0, iteration_ns = 0;
-};
-
-Costs measured_costs(const ReportInput& report) {
-    Costs costs;
-    int boots = 0;
-    double runs = 0, work = 0;
-    for (const auto& boot : report.boots) {
-        if (boot.outcome != "ok") continue;
-        ++boots;
-        costs.boot_ns += static_cast<double>(boot.setup_ns + boot.hello_ns + boot.teardown_ns);
-        if (boot.block_status == "complete") work += static_cast<double>(boot.work_ns);
-    }
-    if (boots > 0) costs.boot_ns /= boots;
-    // Every run of a boot that counts has one sample of each of its metrics; count a run by its first.
-    std::string first;
-    for (const auto& sample : report.samples) {
-        const std::string run = fmt::format("{}/{}/{}/{}/{}/{}/{}", sample.block, sample.arm, sample.workload,
-                                            sample.point, sample.iteration, sample.warmup, sample.kind);
-        if (run != first) ++runs;
-        first = run;
-    }
-    if (runs > 0) costs.iteration_ns = work / runs;
-    return costs;
-}
-
-}  // namespace
-
 Result<ReportInput> assemble(ReportInput report) {
     auto experiment = parse_json(report.tree.evaluation.experiment_json);
     if (!experiment)

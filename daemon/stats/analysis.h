@@ -69,9 +69,13 @@ struct Summary {
 struct VarianceComponents {
     int series = 0;
     std::optional<double> block, boot, iteration;
-    std::optional<double> trend;         ///< mean change per iteration index within a boot
-    std::optional<int> best_iterations;  ///< advice
+    std::optional<double> trend;  ///< mean change per iteration index within a boot
+    /// Advice, of the primary only: for a sweep on its mean over the points, the same in the rows of all its points.
+    std::optional<int> best_iterations;
 };
+
+/// Advice goes no further: it means so many or more.
+inline constexpr int most_best_iterations = 100;
 
 struct ArmFailure {
     int arm = 0, against = 0;
@@ -100,7 +104,8 @@ struct Output {
 };
 
 /// Everything. Never throws for odd data: what cannot be computed is absent with a reason.
-/// `cost_boot_ns`/`cost_iteration_ns` (measured; 0 unknown) are for the advice only.
+/// Costs (measured; 0 unknown) are for the advice only: of a boot with all in it but the iterations of the primary, and
+/// of one more of these, which is a run at each of its points.
 Output analyse(const Input& input, double cost_boot_ns = 0, double cost_iteration_ns = 0);
 
 }  // namespace kab::stats

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "daemon/stats/analysis.h"
 #include "daemon/stats/anova.h"
 #include "daemon/stats/paired.h"
 #include "daemon/stats/sums.h"
@@ -201,7 +202,7 @@ std::optional<int> best_iterations(const Components& components, double cost_boo
         return std::nullopt;
     const double best = std::sqrt(cost_boot / cost_iteration * (*components.iteration / *components.boot));
     if (!std::isfinite(best)) return std::nullopt;
-    return static_cast<int>(std::clamp(std::round(best), 1.0, 100.0));
+    return static_cast<int>(std::clamp(std::round(best), 1.0, double{most_best_iterations}));
 }
 
 }  // namespace kab::stats

@@ -40,7 +40,8 @@ Trend trend_of(std::span<const BootValues> boots);
 std::optional<double> slope_interaction_p(std::span<const BootValues> boots, int arm, int against);
 
 /// Least-variance number of iterations a boot for a given total time: sqrt((cost boot / cost iteration) x
-/// (variance iteration / variance boot)), from 1 to 100; absent when a cost or variance is not known or 0.
+/// (variance iteration / variance boot)), from 1 to most_best_iterations; absent when a cost or variance is not known
+/// or 0.
 std::optional<int> best_iterations(const Components& components, double cost_boot, double cost_iteration);
 
 }  // namespace kab::stats

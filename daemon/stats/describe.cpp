@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "daemon/stats/fisher.h"
 #include "daemon/stats/sums.h"
@@ -83,9 +85,63 @@ std::vector<BootValues> boots_of(const Cells& cells, int series) {
     return result;
 }
 
+namespace {
+
+/// The mean over the points of a sweep, run by run, of one boot.
+struct MeanBoot {
+    std::vector<double> values;
+    std::vector<int> iterations;
+    std::size_t points = 0;
+};
+
+/// By block and arm; of boots that have all points, with the same runs at each.
+std::map<std::pair<int, int>, MeanBoot> means_over_points(const Cells& cells, const std::vector<int>& points) {
+    std::map<std::pair<int, int>, MeanBoot> boots;
+    for (const int point : points)
+        for (const auto& cell : cells.of(point)) {
+            if (cell.state != Cell::State::ok) continue;
+            auto& boot = boots[{cell.block, cell.arm}];
+            const auto values = cells.values(cell);
+            const auto iterations = cells.iterations(cell);
+            if (boot.points == 0) {
+                boot.iterations.assign(iterations.begin(), iterations.end());
+                boot.values.assign(values.size(), 0);
+            }
+            if (!std::equal(iterations.begin(), iterations.end(), boot.iterations.begin(), boot.iterations.end()))
+                continue;
+            for (std::size_t i = 0; i < values.size(); ++i)
+                boot.values[i] += values[i] / static_cast<double>(points.size());
+            ++boot.points;
+        }
+    std::erase_if(boots, [&](const auto& one) { return one.second.points != points.size(); });
+    return boots;
+}
+
+/// What is compared of a sweep is the mean over its points: runs vary less in it, and of the luck of a boot what the
+/// points share stays.
+std::optional<int> best_iterations_of_mean(const Cells& cells, const std::vector<int>& points, double cost_boot,
+                                           double cost_iteration) {
+    const auto means = means_over_points(cells, points);
+    std::vector<BootValues> boots;
+    for (const auto& [where, boot] : means) boots.push_back({where.first, where.second, boot.values, boot.iterations});
+    return best_iterations(variance_components(boots), cost_boot, cost_iteration);
+}
+
+/// All series of the metric that `series` is of.
+std::vector<int> points_of(const Input& input, const Series& series) {
+    std::vector<int> points;
+    for (std::size_t s = 0; s < input.series.size(); ++s)
+        if (input.series[s].workload == series.workload && input.series[s].metric == series.metric)
+            points.push_back(static_cast<int>(s));
+    return points;
+}
+
+}  // namespace
+
 std::vector<VarianceComponents> components_of(const Input& input, const Cells& cells, double cost_boot,
                                               double cost_iteration) {
     std::vector<VarianceComponents> result;
+    std::map<int, std::optional<int>> of_mean;  // by the first point
     for (std::size_t s = 0; s < input.series.size(); ++s) {
         // Components explain a mean over iterations, not a quantile of them.
         if (input.series[s].quantile) continue;
@@ -100,8 +156,14 @@ std::vector<VarianceComponents> components_of(const Input& input, const Cells& c
         row.boot = c.boot;
         row.iteration = c.iteration;
         row.trend = c.trend;
-        row.best_iterations = best_iterations(c, cost_boot, cost_iteration);
         result.push_back(row);
+        if (!input.series[s].primary || !(cost_boot > 0) || !(cost_iteration > 0)) continue;
+        const auto points = points_of(input, input.series[s]);
+        if (points.size() == 1)
+            result.back().best_iterations = best_iterations(c, cost_boot, cost_iteration);
+        else if (points.front() == static_cast<int>(s))
+            of_mean[points.front()] = best_iterations_of_mean(cells, points, cost_boot, cost_iteration);
+        if (points.size() > 1) result.back().best_iterations = of_mean[points.front()];
     }
     return result;
 }

@@ -225,6 +225,36 @@ TEST(Components, FindTheSpreadsThatWerePutIn) {
     EXPECT_TRUE(mentions(output.warnings, "the runs of a boot have a trend, -0.4"));
 }
 
+/// Points that share the luck of their boot, if `shared`, or have one each.
+Output swept_components(int points, bool shared, double cost_boot, double cost_iteration) {
+    Input input = two_arms();
+    input.look = 0;
+    input.design.looks = {600};
+    input.series.clear();
+    for (int p = 0; p < points; ++p)
+        input.series.push_back(
+            {"w", "tasks=" + std::to_string(p + 1), "elapsed", "ns", Better::lower, Scale::log, true});
+    for (int p = 0; p < points; ++p)
+        fill(input, p, 600, 4, [&](int b, int a, int i) {
+            const auto luck = static_cast<std::uint64_t>(shared ? 1 : 1000 + p);
+            return (100 + p) *
+                   std::exp(.02 * noise(b, a, luck) + .04 * noise(b, a, static_cast<std::uint64_t>(50 + 10 * p + i)));
+        });
+    return analyse(input, cost_boot, cost_iteration);
+}
+
+TEST(Components, OfASweepAdviseOnItsMean) {
+    // One more iteration is a run at each of the points. Their mean has a fourth of the spread of runs and, where the
+    // points share their boot's luck, all of that of boots: sqrt(64 / 4 x (.0016 / 4) / .0004) = 4.
+    for (const auto& c : swept_components(4, true, 64e9, 4e9).components) EXPECT_EQ(c.best_iterations, 4);
+    // Else a fourth of that, too: sqrt(16 x 4) = 8.
+    for (const auto& c : swept_components(4, false, 64e9, 4e9).components)
+        EXPECT_NEAR(c.best_iterations.value(), 8, 1.5);
+    // A single point has no mean: sqrt(16 x 4) = 8.
+    for (const auto& c : swept_components(1, true, 64e9, 4e9).components)
+        EXPECT_NEAR(c.best_iterations.value(), 8, 1.5);
+}
+
 TEST(Components, WarnWhenArmsChangeOtherwiseWithinABoot) {
     Input input = two_arms();
     input.look = 2;
