@@ -58,6 +58,9 @@ Result<Spread> spread_of(const report::ReportInput& report, const Wanted& wanted
         const auto one = variances_of(report, cells, static_cast<int>(s));
         if (!one.boot || !std::isfinite(*one.boot)) continue;
         ++spread.points;
+        // A boot may have lost one.
+        for (const auto& cell : cells.of(static_cast<int>(s)))
+            spread.iterations = std::max(spread.iterations, static_cast<int>(cell.size));
         boot += *one.boot;
         iteration += one.iteration.value_or(0);
         with_iterations += one.iteration ? 1 : 0;

@@ -13,6 +13,7 @@ namespace kab::cli {
 struct Spread {
     std::string evaluation;      ///< uid
     int blocks = 0, points = 0;  ///< it is made from; of several points it is the mean
+    int iterations = 0;          ///< runs a boot, at each point
     double boot = 0;             ///< variance on the scale of the metric (logarithms or plain)
     /// Absent with one run a boot, or where a quantile of its runs is judged: then `boot` is both together.
     std::optional<double> iteration;

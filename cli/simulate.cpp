@@ -3,7 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
-#include "cli/simulate_report.h"
+#include "cli/simulation.h"
 #include "cli/source.h"
 #include "cli/spec_file.h"
 #include "common/score.h"
@@ -22,9 +22,6 @@ struct Options {
     int evaluations = 2000;
 };
 
-/// Of ratios where nothing is known: a quiet machine.
-constexpr double assumed_sd = 0.01;
-
 constexpr const char* footer =
     "Effects and spreads are shares (2%) for metrics compared by ratio, else numbers in the metric's unit. Spread and "
     "time "
@@ -32,66 +29,6 @@ constexpr const char* footer =
     "output says "
     "from where. Examples: docs/simulate.md.\n"
     "Exit codes: 0 done, 2 wrong usage or experiment, 3 a fault of kab's own.";
-
-Result<double> magnitude(const std::string& text, const char* option, const Simulation& simulation) {
-    const auto value = parse_share(text);
-    const bool share = simulation.scale == Scale::log;
-    if (!value || (!share && text.ends_with('%')))
-        return fail(Fault::usage, "{}: expected {}, not '{}'", option,
-                    share ? std::string("a share such as 2%")
-                          : fmt::format("a number in {}", simulation.unit == "1" ? "counts" : simulation.unit),
-                    text);
-    return *value;
-}
-
-/// On the scale of the metric.
-Result<Deviation> given(const std::string& text, const char* option, const Simulation& simulation) {
-    const auto value = magnitude(text, option, simulation);
-    if (!value) return pass(value);
-    return Deviation{simulation.scale == Scale::log ? std::log1p(*value) : *value, "given"};
-}
-
-/// Whether the spread is told by none: only of the mean of ratios, in time, can anything be assumed.
-Status check_known(const Simulation& simulation, const Options& options, bool earlier) {
-    if (simulation.quantile && !options.sd_run.empty())
-        return fail(
-            Fault::usage,
-            "--sd-run: how runs vary does not tell how the {0} of a boot's runs does: give --sd-boot alone, the "
-            "spread of that {0} between boots of one kernel",
-            score_word(simulation.quantile));
-    const bool given = !options.sd_boot.empty() && (simulation.quantile || !options.sd_run.empty());
-    const bool share = simulation.scale == Scale::log;
-    if (earlier || given || (share && !simulation.exact && !simulation.quantile)) return {};
-    return fail(Fault::usage,
-                "nothing is known of how {}{} varies{}, as no earlier evaluation of {} has measured it so: give {}{}{}",
-                simulation.quantile ? "the " + score_word(simulation.quantile) + " of " : "", simulation.primary,
-                simulation.exact ? " in exact mode" : "", simulation.experiment,
-                simulation.quantile ? "--sd-boot" : "--sd-boot and --sd-run", share ? "" : " in its unit",
-                simulation.exact && !simulation.quantile ? " (0 for what does not vary)" : "");
-}
-
-Status set_spread(Simulation& simulation, const Options& options, const std::optional<Spread>& earlier) {
-    if (auto known = check_known(simulation, options, earlier.has_value()); !known) return known;
-    const std::string source =
-        earlier ? fmt::format("evaluation {}, {} blocks", earlier->evaluation, earlier->blocks) : "assumed";
-    simulation.boot = {earlier ? std::sqrt(earlier->boot) : std::log1p(assumed_sd), source};
-    simulation.run = {earlier ? std::sqrt(earlier->iteration.value_or(0)) : std::log1p(assumed_sd), source};
-    simulation.together = simulation.quantile || (earlier && !earlier->iteration && options.sd_run.empty());
-    for (const auto& [text, option, into] : {std::tuple(&options.sd_boot, "--sd-boot", &simulation.boot),
-                                             std::tuple(&options.sd_run, "--sd-run", &simulation.run)}) {
-        if (text->empty()) continue;
-        auto value = given(*text, option, simulation);
-        if (!value) return pass(value);
-        *into = std::move(*value);
-    }
-    if (simulation.quantile) simulation.run = {0, simulation.boot.source};
-    const double boot = simulation.boot.sd * simulation.boot.sd, run = simulation.run.sd * simulation.run.sd;
-    simulation.input.sd = stats::sd_of_difference(boot, run, simulation.iterations * simulation.points);
-    if (!(simulation.input.sd > 0))
-        return fail(Fault::usage,
-                    "boots that do not vary at all need no simulation: the first look shows any difference");
-    return {};
-}
 
 Status set_effects(Simulation& simulation, const Options& options) {
     std::vector<double> effects{0};
@@ -108,39 +45,6 @@ Status set_effects(Simulation& simulation, const Options& options) {
         simulation.cases.push_back({effect, stats::forecast(input)});
     }
     return {};
-}
-
-Simulation start(const Plan& plan) {
-    const auto& experiment = plan.experiment;
-    const auto& decide = experiment.decide;
-    Simulation simulation;
-    simulation.experiment = experiment.name;
-    simulation.primary = decide.primary;
-    const auto slash = decide.primary.find('/');
-    const std::string workload = decide.primary.substr(0, slash), metric = decide.primary.substr(slash + 1);
-    const auto info = find_metric(experiment.workloads, decide.primary);
-    simulation.unit = info.unit;
-    simulation.scale = info.scale;
-    simulation.better = info.better;
-    simulation.arms = static_cast<int>(block_order(plan, 1).size());
-    for (const auto& one : experiment.workloads) {
-        if (one.workload != workload) continue;
-        simulation.iterations = find_counter(metric) != nullptr                   ? one.counter_iterations
-                                : metric.starts_with(share_prefix) && one.profile ? one.profile->iterations
-                                                                                  : one.iterations;
-        simulation.points = static_cast<int>(one.points().size());
-        simulation.quantile = one.quantile;
-    }
-    simulation.exact = experiment.host.exact;
-    auto& input = simulation.input;
-    input.design.alpha = decide.alpha;
-    input.design.margin = decide.margin;
-    input.design.looks = plan.looks;
-    input.design.fixed = decide.fixed.has_value();
-    input.scale = info.scale;
-    input.comparisons = 0;
-    for (const auto& arm : plan.arms) input.comparisons += arm.role == Role::measured && !arm.against.empty() ? 1 : 0;
-    return simulation;
 }
 
 /// Without a database nothing is known of earlier boots.
@@ -167,7 +71,8 @@ int simulate(const Paths& paths, const Options& options) {
     const auto earlier = ask_database(paths, options, spec->experiment, simulation);
     if (!earlier) return complain(earlier.error());
     simulation.time = earlier->time;
-    if (const auto done = set_spread(simulation, options, earlier->spread); !done) return complain(done.error());
+    if (const auto done = set_spread(simulation, {options.sd_boot, options.sd_run}, earlier->spread); !done)
+        return complain(done.error());
     if (const auto done = set_effects(simulation, options); !done) return complain(done.error());
     return print_or_complain(options.format == "json"       ? simulate_json(simulation)
                              : options.format == "markdown" ? report::to_markdown(simulate_document(simulation))

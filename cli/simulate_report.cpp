@@ -38,6 +38,7 @@ class Composer {
             answers.items.emplace_back(
                 "How boots and runs vary is assumed, not measured: give --sd-boot and --sd-run, or run a few blocks "
                 "first");
+        if (simulation_.other_iterations > 0) answers.items.push_back(other_iterations());
         if (!simulation_.time)
             answers.items.emplace_back(
                 "How long that takes is unknown: no boot of this experiment, nor of such kernels in another, is in the "
@@ -95,6 +96,21 @@ class Composer {
                            effect_text(*forecast.detectable));
     }
 
+    /// Boots and runs cannot be told apart in it, so that it cannot be carried over.
+    std::string other_iterations() const {
+        const auto measured = stats::counted(simulation_.other_iterations, "run");
+        if (simulation_.quantile)
+            return fmt::format(
+                "How the {} of a boot's runs varies was measured with {} a boot, this has {}: it may be quite "
+                "otherwise",
+                score_word(simulation_.quantile), measured, simulation_.iterations);
+        return fmt::format(
+            "How boots vary was measured with {} a boot, that of runs included, this has {}: they vary {}", measured,
+            simulation_.iterations,
+            simulation_.iterations > simulation_.other_iterations ? "no more than that, and perhaps less"
+                                                                  : "no less than that, and perhaps more");
+    }
+
     report::Table table(const Simulation::Case& one) const {
         report::Table table;
         table.title = condition(one) + ": verdicts by each look";
@@ -138,7 +154,12 @@ class Composer {
                                                       : report::quantity(design.margin, simulation_.unit));
         add("alpha", fmt::format("{:g} over {}", design.alpha,
                                  stats::counted(simulation_.input.comparisons, "primary comparison")));
-        add("sd of boots", deviation(simulation_.boot) + (simulation_.together ? ", that of its runs included" : ""));
+        std::string boots = deviation(simulation_.boot);
+        if (simulation_.together) boots += ", that of its runs included";
+        if (simulation_.other_iterations > 0)
+            boots += fmt::format("; measured with {} a boot, this has {}",
+                                 stats::counted(simulation_.other_iterations, "run"), simulation_.iterations);
+        add("sd of boots", std::move(boots));
         if (!simulation_.together) add("sd of runs", deviation(simulation_.run));
         add("a boot", fmt::format("{} of {}{}", stats::counted(simulation_.iterations, "run"),
                                   stats::counted(simulation_.points, "point"),
@@ -239,7 +260,11 @@ std::string simulate_json(const Simulation& simulation) {
                 {"points", simulation.points},
                 {"score", score_word(simulation.quantile)},
                 {"exact", simulation.exact},
-                {"sd_boot", {{"sd", simulation.boot.sd}, {"source", simulation.boot.source}}},
+                {"sd_boot",
+                 {{"sd", simulation.boot.sd},
+                  {"source", simulation.boot.source},
+                  {"measured_with",
+                   simulation.other_iterations > 0 ? Json(simulation.other_iterations) : Json(nullptr)}}},
                 {"sd_run", simulation.together ? Json(nullptr)
                                                : Json({{"sd", simulation.run.sd}, {"source", simulation.run.source}})},
                 {"sd_difference", input.sd},

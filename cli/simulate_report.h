@@ -26,6 +26,8 @@ struct Simulation {
     std::optional<double> quantile;  ///< of a boot's runs, by which it is judged; else by their mean
     bool exact = false;
     bool together = false;  ///< boot.sd is the spread of boots and runs together
+    /// Runs a boot that this spread was measured with, where they are not `iterations`; else 0.
+    int other_iterations = 0;
     Deviation boot, run;
     std::optional<BootTime> time;
     stats::ForecastInput input;  ///< of all effects; its own is that of none

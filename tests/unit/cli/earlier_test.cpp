@@ -33,6 +33,7 @@ TEST(Earlier, tells_the_spread_of_boots_and_runs_and_the_time_of_a_boot) {
     EXPECT_EQ(earlier->spread->evaluation, test::sample_evaluation());
     EXPECT_EQ(earlier->spread->blocks, 6);
     EXPECT_EQ(earlier->spread->points, 1);
+    EXPECT_EQ(earlier->spread->iterations, 5);
     EXPECT_DOUBLE_EQ(earlier->spread->boot, *components.boot);
     EXPECT_DOUBLE_EQ(*earlier->spread->iteration, *components.iteration);
     ASSERT_TRUE(earlier->time);
