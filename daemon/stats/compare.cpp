@@ -57,6 +57,15 @@ double rank_equivalence(std::span<const double> ascending, double margin) {
     return std::max(upper, signed_rank_ascending(shifted).lower);
 }
 
+/// The same of two samples: all of `arm` moved by the margin either way.
+double rank_equivalence(std::span<const double> arm, std::span<const double> against, double margin) {
+    std::vector<double> moved(arm.begin(), arm.end());
+    for (auto& value : moved) value += margin;
+    const double upper = mann_whitney(moved, against).upper;
+    for (std::size_t i = 0; i < moved.size(); ++i) moved[i] = arm[i] - margin;
+    return std::max(upper, mann_whitney(moved, against).lower);
+}
+
 void rank_row(Measured& m, std::vector<double> ascending) {
     std::sort(ascending.begin(), ascending.end());
     const SignedRank ranks = signed_rank_ascending(ascending);
@@ -126,8 +135,9 @@ void Judge::measure_unpaired(Measured& m, const std::vector<double>& arm, const 
     if (!m.usable || m.test.exact) return;
     const MannWhitney ranks = mann_whitney(arm, against);
     m.row.p_rank = ranks.p;
-    m.rank_least_p = 0;
-    m.rank_equivalence_p = 0;
+    m.rank_least_p = least_mann_whitney_p(arm.size(), against.size());
+    if (m.equivalence.low > -m.margin && m.equivalence.high < m.margin)
+        m.rank_equivalence_p = rank_equivalence(arm, against, m.margin);
     const HodgesLehmann shift = hodges_lehmann_shift(arm, against, 1 - 2 * m.level.nominal);
     to_estimate(shift.estimate, {shift.low, shift.high}, shift.level, m.scale, m.row.rank_estimate);
 }

@@ -29,13 +29,18 @@ Ranked rank_all(std::span<const double> x, std::span<const double> y) {
     return result;
 }
 
-double asymptotic_p(const Ranked& ranked, double m, double n, bool continuity) {
+double variance_of_u(double m, double n, double tie_term) {
     const double all = m + n;
-    const double variance = m * n / 12 * ((all + 1) - ranked.ranks.tie_term() / (all * (all - 1)));
-    if (!(variance > 0)) return 1;
-    double off = std::abs(ranked.u - m * n / 2);
-    if (continuity) off = std::max(0.0, off - 0.5);
-    return std::min(1.0, 2 * normal_upper(off / std::sqrt(variance)));
+    return m * n / 12 * ((all + 1) - tie_term / (all * (all - 1)));
+}
+
+void asymptotic_p(MannWhitney& result, double m, double n, double tie_term, bool continuity) {
+    const double variance = variance_of_u(m, n, tie_term);
+    if (!(variance > 0)) return;
+    const double off = result.u - m * n / 2, half = continuity ? 0.5 : 0, sd = std::sqrt(variance);
+    result.p = std::min(1.0, 2 * normal_upper(std::max(0.0, std::abs(off) - half) / sd));
+    result.upper = normal_upper((off - half) / sd);
+    result.lower = normal_upper((-off - half) / sd);
 }
 
 }  // namespace
@@ -46,7 +51,8 @@ MannWhitney mann_whitney_asymptotic(std::span<const double> x, std::span<const d
     const Ranked ranked = rank_all(x, y);
     result.u = ranked.u;
     result.tied = ranked.ranks.tied;
-    result.p = asymptotic_p(ranked, static_cast<double>(x.size()), static_cast<double>(y.size()), continuity);
+    asymptotic_p(result, static_cast<double>(x.size()), static_cast<double>(y.size()), ranked.ranks.tie_term(),
+                 continuity);
     return result;
 }
 
@@ -62,12 +68,25 @@ MannWhitney mann_whitney(std::span<const double> x, std::span<const double> y) {
         const auto cumulative = rank_sum_cumulative(static_cast<int>(x.size()), static_cast<int>(y.size()));
         // Symmetric without ties: the lower tail of the smaller U is the smaller tail.
         const auto u = static_cast<std::size_t>(ranked.u);
-        result.p = std::min(1.0, 2 * cumulative[std::min(u, x.size() * y.size() - u)]);
+        result.lower = cumulative[u];
+        result.upper = cumulative[x.size() * y.size() - u];
+        result.p = std::min(1.0, 2 * std::min(result.lower, result.upper));
         return result;
     }
     const Tails tails = tied_rank_sum_tails(ranked.ranks.twice, x.size(), ranked.twice_sum_x);
+    result.lower = tails.lower;
+    result.upper = tails.upper;
     result.p = std::min(1.0, 2 * std::min(tails.lower, tails.upper));
     return result;
+}
+
+double least_mann_whitney_p(std::size_t m, std::size_t n) {
+    if (m == 0 || n == 0) return 1;
+    const auto a = static_cast<double>(m), b = static_cast<double>(n);
+    if (std::max(m, n) <= exact_mann_whitney_side) return std::min(1.0, 2 * std::exp(-log_choose(a + b, a)));
+    MannWhitney apart;
+    asymptotic_p(apart, a, b, 0, true);  // at a U of 0
+    return apart.p;
 }
 
 }  // namespace kab::stats

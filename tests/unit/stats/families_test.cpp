@@ -281,5 +281,43 @@ TEST(Unpaired, WelchAndMannWhitneyWhereThereAreNoBlocks) {
     EXPECT_FALSE(mentions(output.warnings, "has no values in"));
 }
 
+/// Runs of base and of change, in files of their own.
+Output unpaired(const std::vector<double>& base, const std::vector<double>& change) {
+    Input input = two_arms();
+    input.design.paired = false;
+    input.design.looks = {};
+    int block = 0;
+    for (const double value : base) input.observations.push_back({++block, 0, 0, 0, value});
+    for (const double value : change) input.observations.push_back({++block, 1, 0, 0, value});
+    return analyse(input);
+}
+
+TEST(Unpaired, OfFewRunsTheLeastPOfRanksCountsAsAgreement) {
+    const auto clear = unpaired({100, 101, 102}, {80, 81, 82});
+    expect_relative(*primary_of(clear, 1).p_rank, .1);
+    EXPECT_EQ(primary_of(clear, 1).verdict, Verdict::improved);
+    EXPECT_FALSE(primary_of(clear, 1).fragile) << primary_of(clear, 1).sentence;
+    // Ties make the least p larger; it is still the least.
+    const auto tied = unpaired({100, 100, 101}, {81, 81, 82});
+    expect_relative(*primary_of(tied, 1).p_rank, .1);
+    EXPECT_FALSE(primary_of(tied, 1).fragile) << primary_of(tied, 1).sentence;
+}
+
+TEST(Unpaired, EquivalenceIsTestedByRanksAsWell) {
+    std::vector<double> base, change, split;
+    for (int i = 0; i < 20; ++i) {
+        base.push_back(100 + .3 * noise(i + 1, 0));
+        change.push_back(100 + .3 * noise(i + 1, 1));
+        // Most lie beyond the margin of 2%, and a few far on the other side bring their mean back.
+        split.push_back(100 * (i % 4 == 3 ? .94 : 1.0215) + .01 * noise(i + 1, 1));
+    }
+    const auto alike = unpaired(base, change);
+    EXPECT_EQ(primary_of(alike, 1).verdict, Verdict::equivalent);
+    EXPECT_FALSE(primary_of(alike, 1).fragile) << primary_of(alike, 1).sentence;
+    const auto output = unpaired(base, split);
+    ASSERT_EQ(primary_of(output, 1).verdict, Verdict::equivalent) << primary_of(output, 1).sentence;
+    EXPECT_TRUE(primary_of(output, 1).fragile) << primary_of(output, 1).sentence;
+}
+
 }  // namespace
 }  // namespace kab::stats

@@ -84,6 +84,21 @@ TEST(MannWhitney, EqualsTheListOfAllChoicesWithAndWithoutTies) {
     }
 }
 
+TEST(MannWhitney, TheLeastPIsThatOfAllOfOneBeyondTheOther) {
+    for (const auto& [m, n] :
+         {std::pair(3, 3), std::pair(2, 7), std::pair(50, 50), std::pair(51, 2), std::pair(60, 60)}) {
+        std::vector<double> x, y;
+        for (int i = 0; i < m; ++i) x.push_back(i);
+        for (int i = 0; i < n; ++i) y.push_back(1000 + i);
+        const auto apart = mann_whitney(x, y);
+        expect_relative(least_mann_whitney_p(x.size(), y.size()), apart.p, 1e-9);
+        EXPECT_NEAR(apart.lower, apart.p / 2, 1e-12);
+        EXPECT_GE(apart.upper, 1 - apart.p);
+        expect_relative(mann_whitney(y, x).upper, apart.lower, 1e-9);
+    }
+    EXPECT_EQ(least_mann_whitney_p(0, 4), 1);
+}
+
 TEST(MannWhitney, TheTwoExactRoutesAgreeAtFiftyASide) {
     const auto cumulative = rank_sum_cumulative(50, 50);
     std::vector<std::int64_t> twice(100);
