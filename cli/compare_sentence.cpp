@@ -17,8 +17,9 @@ std::string with_own_words(std::string text, const CompareReport& report) {
 }
 
 std::string margin_text(const stats::Comparison& comparison, const stats::Series& series) {
-    if (series.scale == Scale::log) return stats::plain_percent(comparison.margin);
-    return report::quantity(comparison.margin, series.unit);
+    const double margin = comparison.margin.value_or(0);
+    if (series.scale == Scale::log) return stats::plain_percent(margin);
+    return report::quantity(margin, series.unit);
 }
 
 std::string figures(const CompareReport& report, const stats::Comparison& comparison, const stats::Series& series) {
@@ -41,7 +42,7 @@ std::string figures(const CompareReport& report, const stats::Comparison& compar
 
 std::string open_text(const CompareReport& report, const stats::Comparison& comparison, const std::string& margin) {
     std::string text =
-        comparison.margin > 0
+        comparison.margin.value_or(0) > 0
             ? fmt::format("inconclusive, neither a difference nor equivalence within {} is shown", margin)
             : "inconclusive, no difference is shown";
     // Here more of the same can be measured, unlike of an evaluation that has reached its cap.
@@ -67,7 +68,7 @@ std::string conclusion(const CompareReport& report, const stats::Comparison& com
         case stats::Verdict::regressed:
             if (comparison.material)
                 return fmt::format("{}, by more than the margin of {}", to_string(comparison.verdict), margin);
-            if (!(comparison.margin > 0)) return to_string(comparison.verdict);
+            if (!(comparison.margin.value_or(0) > 0)) return to_string(comparison.verdict);
             return fmt::format("{}, though perhaps by less than the margin of {}", to_string(comparison.verdict),
                                margin);
         case stats::Verdict::none:

@@ -67,8 +67,9 @@ std::string Claims::facts(const stats::Comparison& comparison) {
 
 std::string Claims::margin_text(const stats::Comparison& comparison) const {
     const auto& series = series_of(report_, comparison);
-    if (series.scale == Scale::log) return fmt::format("{:.4g}%", 100 * comparison.margin);
-    return quantity(comparison.margin, series.unit);
+    const double margin = comparison.margin.value_or(0);
+    if (series.scale == Scale::log) return fmt::format("{:.4g}%", 100 * margin);
+    return quantity(margin, series.unit);
 }
 
 /// The comparisons as text, the first ones in full; more of them are only counted.
@@ -229,7 +230,7 @@ std::string Claims::judged(const stats::Comparison& primary) {
         case stats::Verdict::improved:
         case stats::Verdict::regressed: {
             std::string size;
-            if (primary.margin > 0)
+            if (primary.margin.value_or(0) > 0)
                 size = primary.material ? ", by more than the margin of " + margin
                                         : ", though perhaps by less than the margin of " + margin;
             return fmt::format("{}{} {}{}: {}.{}{}{}", lead, metric, stats::to_string(primary.verdict), size, figures,
@@ -245,8 +246,9 @@ std::string Claims::judged(const stats::Comparison& primary) {
         case stats::Verdict::inconclusive: {
             std::string open, more;
             if (primary.estimate) {
-                open = primary.margin > 0 ? "; neither a difference nor equivalence within " + margin + " is shown"
-                                          : "; no difference is shown";
+                open = primary.margin.value_or(0) > 0
+                           ? "; neither a difference nor equivalence within " + margin + " is shown"
+                           : "; no difference is shown";
                 more = " At this noise more blocks alone will hardly settle it.";
             }
             if (primary.blocks_needed)

@@ -62,12 +62,21 @@ std::string rank_row(const ReportInput& report, const stats::Comparison& c) {
     return text + (c.fragile ? ": it disagrees with t, so this is fragile" : ": it does not disagree with t");
 }
 
+/// Without a margin, or with one of 0.
+std::string no_margin(const ReportInput& report, const stats::Comparison& c) {
+    if (!c.margin || !report.input.design.exact)
+        return std::string(c.margin ? "margin 0" : "no margin for this metric") +
+               ": nothing is material, and equivalent is only what is the same in every block";
+    if (c.verdict == stats::Verdict::equivalent) return "margin 0, equivalent is only what is the same";
+    return std::string("margin 0, any difference that is shown exceeds it") + (c.material ? ": material" : "");
+}
+
 std::string equivalence_row(const ReportInput& report, const stats::Comparison& c) {
-    if (c.margin <= 0) return "no margin for this metric, so nothing is material or equivalent";
+    if (!(c.margin.value_or(0) > 0)) return no_margin(report, c);
     const auto& series = series_of(report, c);
     const std::string margin = series.scale == Scale::log
-                                   ? fmt::format("ratios {} to {}", ratio(1 / (1 + c.margin)), ratio(1 + c.margin))
-                                   : "differences up to " + quantity(c.margin, series.unit);
+                                   ? fmt::format("ratios {} to {}", ratio(1 / (1 + *c.margin)), ratio(1 + *c.margin))
+                                   : "differences up to " + quantity(*c.margin, series.unit);
     std::string text = "margin: " + margin;
     if (c.p_equivalence) text += fmt::format("; two one-sided tests, p {}", p_value(*c.p_equivalence));
     if (c.material) text += "; the whole interval lies beyond it: material";

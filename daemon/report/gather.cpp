@@ -358,7 +358,7 @@ std::vector<store::ComparisonRow> to_comparison_rows(const stats::Input& input, 
             row.rank_high = comparison.rank_estimate->high;
             row.rank_level = comparison.rank_estimate->level;
         }
-        if (comparison.margin > 0) row.margin = comparison.margin;
+        row.margin = comparison.margin;
         row.spent = comparison.spent;
         row.decided_at = comparison.decided_at;
         row.p_sequential = comparison.p_sequential;

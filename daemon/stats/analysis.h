@@ -36,7 +36,9 @@ struct Comparison {
     std::optional<Estimate> rank_estimate;  ///< Hodges-Lehmann
     std::optional<double> p_equivalence;    ///< TOST at the margin
     std::optional<double> detectable;       ///< least effect found with 90% power at this n (ratio-1 or difference)
-    double margin = 0;       ///< as a share for log metrics, in the unit for linear ones; 0: none, nothing is material
+    /// As a share for log metrics, in the unit for linear ones; absent where none can be said on the scale. 0, which is
+    /// usual in exact mode: there any difference exceeds it; elsewhere nothing is material.
+    std::optional<double> margin;
     double spent = 0;        ///< two-sided alpha spent on a difference up to and with this look
     bool control = false;    ///< A' against its baseline: a gate, no question
     bool same_code = false;  ///< ArmInfo::same_code of the arm: a gate as well

@@ -173,9 +173,9 @@ std::optional<double> Analysis::margin_of(const Series& series, double against_m
 void Analysis::set_margin(Measured& m, const Series& series, double against_mean) const {
     const auto margin = margin_of(series, against_mean);
     m.has_margin = margin.has_value();
-    m.row.margin = margin.value_or(0);
+    m.row.margin = margin;
     // Symmetric in the arms: +2% and its inverse.
-    m.margin = m.scale == Scale::log ? std::log1p(m.row.margin) : m.row.margin;
+    m.margin = m.scale == Scale::log ? std::log1p(margin.value_or(0)) : margin.value_or(0);
 }
 
 void Analysis::measure_unpaired(Measured& m, int series) {

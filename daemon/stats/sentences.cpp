@@ -13,12 +13,13 @@ namespace kab::stats {
 namespace {
 
 std::string margin_text(const Measured& m) {
-    if (m.scale == Scale::log) return plain_percent(m.row.margin);
-    return fmt::format("{:.4g}{}", m.row.margin, m.unit.empty() || m.unit == "1" ? "" : " " + m.unit);
+    const double margin = m.row.margin.value_or(0);
+    if (m.scale == Scale::log) return plain_percent(margin);
+    return fmt::format("{:.4g}{}", margin, m.unit.empty() || m.unit == "1" ? "" : " " + m.unit);
 }
 
 std::string difference_text(const Measured& m) {
-    if (!(m.row.margin > 0)) return to_string(m.row.verdict);
+    if (!(m.margin > 0)) return to_string(m.row.verdict);
     if (!m.row.material) {
         return fmt::format("{}, though perhaps by less than the margin of {}", to_string(m.row.verdict),
                            margin_text(m));
@@ -37,7 +38,7 @@ std::string open_text(const Measured& m) {
     if (m.row.same_code && differs(m))
         return "it differs, but the machine code is the same: no claim can be made of that";
     std::string text = "no difference is shown";
-    if (m.row.margin > 0) text = fmt::format("neither a difference nor equivalence within {} is shown", margin_text(m));
+    if (m.margin > 0) text = fmt::format("neither a difference nor equivalence within {} is shown", margin_text(m));
     return m.row.blocks_needed ? text + "; " + remedy(*m.row.blocks_needed, m.noun) : text;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "daemon/report/compose.h"
+#include "daemon/report/gather.h"
 #include "tests/unit/report/changed_report.h"
 
 namespace kab::report {
@@ -90,6 +91,24 @@ TEST(ExactReport, TheSameIsTheSameAndASmallDifferenceIsBoth) {
                     HasSubstr(factor == 1 ? "ipcns-exit/elapsed is exactly the same: "
                                           : "ipcns-exit/elapsed is equivalent within 2%, though not the same: "));
     }
+}
+
+TEST(ExactReport, ExplainsThatAMarginOfZeroIsOne) {
+    const auto report = changed({}, [](ReportInput& rows) {
+        make_exact(rows, 0);
+        std::map<std::pair<std::int64_t, std::int64_t>, double> values;
+        for (const auto& sample : rows.samples)
+            if (sample.arm == "inline-free" && sample.metric == "backlog" && sample.value)
+                values[{sample.block, sample.seq}] = *sample.value;
+        for (auto& sample : rows.samples)
+            if (sample.arm == "per-ns-work" && sample.metric == "backlog" && sample.value)
+                sample.value = values.at({sample.block, sample.seq});
+    });
+    const auto text = flat(render_text(report, true));
+    EXPECT_THAT(text, HasSubstr("margin 0, any difference that is shown exceeds it: material"));
+    EXPECT_THAT(text, HasSubstr("margin 0, equivalent is only what is the same"));
+    EXPECT_THAT(text, Not(HasSubstr("no margin for this metric")));
+    for (const auto& row : to_comparison_rows(report.input, report.output, report.look)) EXPECT_EQ(row.margin, 0);
 }
 
 TEST(RelinkedReport, ShowsWhatPlacementDoesAndWarns) {

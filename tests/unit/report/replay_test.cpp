@@ -80,6 +80,17 @@ TEST(Replay, OtherWordsForTheSameFiguresAreNoDifference) {
     EXPECT_THAT(result->differences, ElementsAre(HasSubstr(": n is stored as ")));
 }
 
+TEST(Replay, AMarginOfZeroThatWasStoredAsNoneIsTheSame) {
+    store::ComparisonRow stored, computed;
+    computed.margin = 0;
+    EXPECT_THAT(row_differences({stored}, {computed}), IsEmpty());
+    EXPECT_THAT(row_differences({computed}, {stored}),
+                ElementsAre(HasSubstr("margin is stored as 0, computed as nothing")));
+    computed.margin = .02;
+    EXPECT_THAT(row_differences({stored}, {computed}),
+                ElementsAre(HasSubstr("margin is stored as nothing, computed as 0.02")));
+}
+
 TEST(Replay, RowsThatOnlyOneSideHasAreNamed) {
     store::ComparisonRow one, other;
     one.arm = "b";

@@ -147,7 +147,7 @@ TEST(Prepare, compares_as_a_difference_where_there_are_zeros) {
     request.margin = 0.5;
     request.higher = {"misses"};
     const auto output = stats::analyse(prepared({file("a", zeros), file("b", more)}, request).input);
-    EXPECT_THAT(output.comparisons.at(0).margin, DoubleNear(0.5 * 0.75, 1e-12));
+    EXPECT_THAT(output.comparisons.at(0).margin.value(), DoubleNear(0.5 * 0.75, 1e-12));
     EXPECT_EQ(output.comparisons.at(0).verdict, stats::Verdict::improved);
 }
 

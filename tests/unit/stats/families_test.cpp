@@ -93,7 +93,7 @@ TEST(Secondaries, LinearOnesTakeTheMarginAsAShareOfTheBaseline) {
     fill(input, 1, 32, 1, [](int b, int a, int) { return 500 + (a == 1 ? 100 : 0) + 5 * noise(b, a, 2); });
     const auto output = analyse(input);
     const auto* faults = find(output, 1, 1, "faults");
-    EXPECT_NEAR(faults->margin, 10, .2);
+    EXPECT_NEAR(faults->margin.value(), 10, .2);
     EXPECT_NEAR(faults->estimate->value, 100, 5);
     EXPECT_EQ(faults->verdict, Verdict::regressed);
     EXPECT_TRUE(faults->material);

@@ -49,9 +49,9 @@ TEST(RelativeMargin, IsAShareOfTheBaselinesMeanForLinearMetrics) {
                 in.observations.push_back({block, arm, s, 0, (s == 1 ? 500.0 : 5.0) + block % 2});
     const auto output = analyse(in);
     ASSERT_EQ(output.comparisons.size(), 3U);
-    EXPECT_DOUBLE_EQ(output.comparisons[0].margin, 0.55);
-    EXPECT_DOUBLE_EQ(output.comparisons[1].margin, 50.05);
-    EXPECT_DOUBLE_EQ(output.comparisons[2].margin, 0.1);
+    EXPECT_DOUBLE_EQ(output.comparisons[0].margin.value(), 0.55);
+    EXPECT_DOUBLE_EQ(output.comparisons[1].margin.value(), 50.05);
+    EXPECT_DOUBLE_EQ(output.comparisons[2].margin.value(), 0.1);
 }
 
 }  // namespace

@@ -43,9 +43,10 @@ void expect_clean(const Output& output, bool exact = false) {
         expect_clean(c.p_rank, "p_rank", true);
         expect_clean(c.p_equivalence, "p_equivalence", true);
         expect_clean(c.detectable, "detectable", false);
-        EXPECT_TRUE(std::isfinite(c.sd) && std::isfinite(c.t) && std::isfinite(c.df) && std::isfinite(c.margin));
+        EXPECT_TRUE(std::isfinite(c.sd) && std::isfinite(c.t) && std::isfinite(c.df) &&
+                    std::isfinite(c.margin.value_or(0)));
         EXPECT_TRUE(c.spent >= 0 && c.spent <= 1);
-        EXPECT_TRUE(!c.material || c.margin > 0 || exact);
+        EXPECT_TRUE(!c.material || c.margin > 0.0 || (exact && c.margin));
         EXPECT_TRUE(!c.same_code || (c.verdict != Verdict::improved && c.verdict != Verdict::regressed));
         EXPECT_TRUE(!output.decided || c.verdict != Verdict::pending);
         EXPECT_FALSE(c.sentence.empty());
