@@ -42,6 +42,8 @@ struct Measured {
     double exact_p = 1;                ///< two-sided p of a difference without variation
     std::optional<Earlier> earlier;
     bool taken_back = false;  ///< this look alone would not give the verdict of `earlier`
+    /// It would, but not whether that is material; what it would say of it.
+    std::optional<bool> material_now;
 };
 
 /// The test and the intervals that follow from it at m.level; usable from two blocks on.

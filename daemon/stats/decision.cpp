@@ -117,6 +117,7 @@ void Decision::judge_row(Measured& m, bool over) {
         judge(m, significant, open);
     if (m.earlier) {
         m.taken_back = row.verdict != m.earlier->verdict;
+        if (!m.taken_back && row.material != m.earlier->material) m.material_now = row.material;
         row.verdict = m.earlier->verdict;
         row.material = m.earlier->material;
         row.decided_at = m.earlier->look;

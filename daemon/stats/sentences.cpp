@@ -114,9 +114,11 @@ std::string sentence(const Measured& m, const std::vector<ArmInfo>& arms, const 
         return what + "not compared, " + m.row.reason;
     }
     std::string text = what + figures(m) + ": " + conclusion(m);
-    if (m.taken_back && m.earlier && m.row.verdict == m.earlier->verdict)
-        text += fmt::format("; decided at look {} of {}, what came later would not show it alone", m.earlier->look + 1,
-                            stage.looks.size());
+    if ((m.taken_back || m.material_now) && m.earlier && m.row.verdict == m.earlier->verdict)
+        text += fmt::format("; decided at look {} of {}, what came later {}", m.earlier->look + 1, stage.looks.size(),
+                            m.taken_back      ? "would not show it alone"
+                            : *m.material_now ? "would show that it exceeds the margin"
+                                              : "would not show that it exceeds the margin");
     if (m.row.fragile) text += "; fragile: the rank test does not agree";
     return text;
 }

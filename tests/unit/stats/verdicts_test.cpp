@@ -350,6 +350,44 @@ TEST(Looks, AVerdictIsNotTakenBack) {
     EXPECT_FALSE(primary_of(output, 2).decided_at.has_value());
 }
 
+/// change improves by much more than the margin of 2% in the first six blocks, by about as much as that later; or the
+/// other way round.
+Input comes_near_the_margin(int look, bool at_first) {
+    Input input = falls_back(look);
+    input.observations.clear();
+    input.design.margin = .02;
+    fill(input, 0, blocks_at(input, look), 1, [&](int b, int a, int) {
+        const double effect = a == 1 ? ((b <= 6) == at_first ? -.06 : -.021) : 0;
+        return 100 * std::exp(effect + .002 * noise(b, a));
+    });
+    return input;
+}
+
+TEST(Looks, ThatAVerdictWasMaterialIsNotTakenBackAndSaidToBeOfThen) {
+    ASSERT_TRUE(primary_of(analyse(comes_near_the_margin(0, true)), 1).material);
+    auto output = analyse(comes_near_the_margin(2, true));
+    const auto* c = &primary_of(output, 1);
+    EXPECT_EQ(c->verdict, Verdict::improved);
+    EXPECT_TRUE(c->material);
+    EXPECT_EQ(c->decided_at, 0);
+    ASSERT_GT(c->estimate->high, 1 / 1.02) << "the interval of this look reaches into the margin";
+    EXPECT_TRUE(contains(c->sentence,
+                         "by more than the margin of 2%; decided at look 1 of 5, what came later would "
+                         "not show that it exceeds the margin"))
+        << c->sentence;
+
+    ASSERT_FALSE(primary_of(analyse(comes_near_the_margin(0, false)), 1).material);
+    output = analyse(comes_near_the_margin(4, false));
+    c = &primary_of(output, 1);
+    ASSERT_EQ(c->verdict, Verdict::improved) << c->sentence;
+    EXPECT_FALSE(c->material);
+    ASSERT_LT(c->estimate->high, 1 / 1.02) << "the interval of this look lies beyond the margin";
+    EXPECT_TRUE(contains(c->sentence,
+                         "perhaps by less than the margin of 2%; decided at look 1 of 5, what came later "
+                         "would show that it exceeds the margin"))
+        << c->sentence;
+}
+
 TEST(Looks, ASweepIsCarriedByItsMean) {
     Input input = falls_back(1);
     input.series.push_back({"w", "tasks=4", "elapsed", "ns", Better::lower, Scale::log, true});
