@@ -188,7 +188,10 @@ std::string state_text(const Change& change, const Uids& uids) {
         case Change::State::confirmed:
             return change.news ? fmt::format(" NEW: announced with {}.", uids(change.announced_at))
                                : fmt::format(" Known since {}.", uids(change.announced_at));
-        case Change::State::refuted: return " Not announced.";
+        case Change::State::refuted:
+            return change.announced_at.empty() ? " Not announced."
+                                               : fmt::format(" Announced with {}; most of the A/Bs refute it by now.",
+                                                             uids(change.announced_at));
         case Change::State::held:
             return fmt::format(" {} excludes the old level as well; not confirmed by an A/B, not announced.",
                                uids(change.held_at));

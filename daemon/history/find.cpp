@@ -76,6 +76,20 @@ void keep_fresh(const Series& series, std::size_t found, std::vector<Trial>& tri
     });
 }
 
+/// What the A/Bs of one of the kernels that changed say together. Any of them may be wrong, and there is one more each
+/// night that boots both kernels: the first to confirm would in the end be found by chance. So the majority counts.
+struct Tally {
+    int all = 0, confirm = 0, refute = 0;
+
+    void add(Trial::Result result) {
+        ++all;
+        confirm += result == Trial::Result::confirms ? 1 : 0;
+        refute += result == Trial::Result::refutes ? 1 : 0;
+    }
+    bool confirms() const { return 2 * confirm > all; }
+    bool refutes() const { return 2 * refute > all; }
+};
+
 /// State, and the evaluation with which the change is announced.
 void judge(const Series& series, std::int64_t newest, Change& change) {
     const auto found = values_to_find(series, change);
@@ -83,18 +97,19 @@ void judge(const Series& series, std::int64_t newest, Change& change) {
     change.held_at = later_on_new_side(series, change, found);
     if (!change.held_at.empty()) change.state = Change::State::held;
     keep_fresh(series, found, change.trials);
-    bool arm = !change.arm_changed, baseline = !change.baseline_changed;
+    Tally of_arm, of_baseline;
     for (const auto& trial : change.trials) {
-        if (trial.result == Trial::Result::confirms) {
-            const auto& last = series.values[found - 1];
-            change.state = Change::State::confirmed;
-            change.announced_at = trial.at > last.at ? trial.evaluation : last.evaluation;
-            change.news = std::max(trial.at, last.at) == newest;
-            return;
-        }
-        if (trial.result == Trial::Result::refutes) (trial.baselines ? baseline : arm) = true;
+        Tally& tally = trial.baselines ? of_baseline : of_arm;
+        tally.add(trial.result);
+        if (!change.announced_at.empty() || !tally.confirms()) continue;
+        const auto& last = series.values[found - 1];
+        change.state = Change::State::confirmed;
+        change.announced_at = trial.at > last.at ? trial.evaluation : last.evaluation;
+        change.news = std::max(trial.at, last.at) == newest;
     }
     // Everything that changed was tried and makes no such difference.
+    const bool arm = !change.arm_changed || of_arm.refutes(),
+               baseline = !change.baseline_changed || of_baseline.refutes();
     if ((change.arm_changed || change.baseline_changed) && arm && baseline) change.state = Change::State::refuted;
 }
 

@@ -62,9 +62,9 @@ struct Trial {
 struct Change {
     enum class State {
         suspected,  ///< found, nothing else
-        refuted,    ///< fresh A/Bs of the kernels that changed exclude even half of it
+        refuted,    ///< of each kernel that changed most of the fresh A/Bs exclude even half of it
         held,       ///< a later evaluation of the series, too, excludes the old level
-        confirmed,  ///< a fresh A/B of the kernels on both sides found it as well
+        confirmed,  ///< most of the fresh A/Bs of the kernels on both sides found it as well, now or once
     };
     std::size_t index = 0;  ///< of the first value after it
     double p = 1;           ///< of the permutation test
@@ -76,8 +76,9 @@ struct Change {
     std::vector<Trial> trials;                      ///< by time
     State state = State::suspected;
     std::string found_at, held_at;  ///< evaluations
-    std::string announced_at;       ///< the evaluation with which it was first both found and confirmed; or empty
-    bool news = false;              ///< no evaluation of the experiment, and no A/B, has ended since
+    /// The evaluation with which it was first both found and confirmed; or empty. Kept where it is refuted later.
+    std::string announced_at;
+    bool news = false;  ///< no evaluation of the experiment, and no A/B, has ended since
 };
 
 struct Series {

@@ -220,6 +220,43 @@ TEST_F(Changed, is_confirmed_by_no_night_that_helped_to_find_it) {
     EXPECT_EQ(change.trials[0].evaluation, night_uid(16));
 }
 
+TEST_F(Changed, is_not_confirmed_by_the_one_ab_of_many_that_found_it_by_chance) {
+    changed();
+    for (int day = 15; day <= 20; ++day) add_night(*database.store, trial(day, 1.001));
+    add_night(*database.store, trial(21, 1.06));
+    auto change = change_of(*database.store);
+    ASSERT_THAT(change.trials, SizeIs(7));
+    EXPECT_EQ(change.state, State::refuted);
+    EXPECT_EQ(change.announced_at, "");
+    EXPECT_FALSE(change.news);
+    for (int day = 22; day <= 26; ++day) add_night(*database.store, trial(day, 1.06));
+    EXPECT_NE(change_of(*database.store).state, State::confirmed) << "six of twelve are not more than half";
+    add_night(*database.store, trial(27, 1.06));
+    change = change_of(*database.store);
+    EXPECT_EQ(change.state, State::confirmed);
+    EXPECT_EQ(change.announced_at, night_uid(27));
+    EXPECT_TRUE(change.news);
+}
+
+TEST_F(Changed, is_not_refuted_by_the_one_ab_of_many_that_missed_it) {
+    changed();
+    add_night(*database.store, trial(15, 1.03, .05));
+    add_night(*database.store, trial(16, 1.001));
+    EXPECT_EQ(change_of(*database.store).state, State::held);
+}
+
+TEST_F(Changed, once_announced_stays_so_and_may_be_refuted_by_what_comes_later) {
+    changed();
+    add_night(*database.store, trial(15, 1.06));
+    add_night(*database.store, trial(16, 1.001));
+    EXPECT_EQ(change_of(*database.store).state, State::confirmed);
+    add_night(*database.store, trial(17, 1.001));
+    const auto change = change_of(*database.store);
+    EXPECT_EQ(change.state, State::refuted);
+    EXPECT_EQ(change.announced_at, night_uid(15));
+    EXPECT_FALSE(change.news);
+}
+
 TEST_F(Changed, is_no_news_once_anything_newer_of_the_experiment_has_ended) {
     changed();
     add_night(*database.store, trial(15, 1.06));
