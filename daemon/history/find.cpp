@@ -149,13 +149,12 @@ void find_changes(const std::vector<Record>& records, Series& series) {
 Series& series_of(History& history, const Extracted& extracted) {
     for (auto& series : history.series)
         if (series.setting == extracted.setting && series.against == extracted.against &&
-            series.scale == extracted.scale && series.unit == extracted.unit && series.better == extracted.better)
+            series.scale == extracted.scale && series.unit == extracted.unit)
             return series;
     Series series;
     series.question = history.question;
     series.against = extracted.against;
     series.unit = extracted.unit;
-    series.better = extracted.better;
     series.scale = extracted.scale;
     series.setting = extracted.setting;
     series.emulated = extracted.emulated;
@@ -171,20 +170,26 @@ bool same_kernel(const Kernel& a, const Kernel& b) {
 }
 
 History find(const Question& question, const std::vector<Record>& records) {
+    const auto earlier = [](const Value& a, const Value& b) {
+        return std::tie(a.at, a.evaluation) < std::tie(b.at, b.evaluation);
+    };
     History history;
     history.question = question;
     for (const auto& record : records) {
         const auto& evaluation = record.tree.evaluation;
         if (evaluation.experiment != question.experiment) continue;
         auto extracted = extract(question, record);
-        if (auto* value = std::get_if<Extracted>(&extracted))
-            series_of(history, *value).values.push_back(value->value);
-        else
+        if (auto* value = std::get_if<Extracted>(&extracted)) {
+            auto& series = series_of(history, *value);
+            // A direction may be declared later: it says nothing about the values.
+            if (std::all_of(series.values.begin(), series.values.end(),
+                            [&](const Value& other) { return earlier(other, value->value); }))
+                series.better = value->better;
+            series.values.push_back(value->value);
+        } else {
             history.left_out.push_back({evaluation.uid, evaluation.created_at, std::get<std::string>(extracted)});
+        }
     }
-    const auto earlier = [](const Value& a, const Value& b) {
-        return std::tie(a.at, a.evaluation) < std::tie(b.at, b.evaluation);
-    };
     for (auto& series : history.series) {
         std::sort(series.values.begin(), series.values.end(), earlier);
         find_changes(records, series);

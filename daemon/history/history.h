@@ -84,7 +84,7 @@ struct Change {
 struct Series {
     Question question;
     std::string against, unit;
-    Better better = Better::lower;
+    Better better = Better::lower;  ///< as the newest of its evaluations has it
     Scale scale = Scale::log;
     std::string setting;  ///< machine, parameters and score: the same for all values
     bool emulated = false;

@@ -344,6 +344,21 @@ TEST(History, never_mixes_machines_or_parameters_in_one_series) {
     EXPECT_THAT(history.series[2].values, SizeIs(4));  // the newest evaluation's comes last
 }
 
+TEST(History, keeps_its_series_when_a_metric_gets_a_direction) {
+    test::EmptyDatabase database;
+    nights(*database.store, 1, 8, .98, "patch-1");
+    nights(*database.store, 9, 14, 1.04, "patch-2");
+    auto records = gathered(*database.store);
+    for (auto& record : records)
+        if (record.tree.evaluation.uid < night_uid(12)) record.tree.metrics.at(0).better = "neither";
+    const auto history = find({"nightly", "patched", "ipcns-exit", "elapsed", ""}, records);
+    ASSERT_THAT(history.series, SizeIs(1));
+    EXPECT_THAT(history.series[0].values, SizeIs(14));
+    EXPECT_EQ(history.series[0].better, Better::lower) << "as the newest evaluation has it";
+    ASSERT_THAT(history.series[0].changes, SizeIs(1));
+    EXPECT_EQ(history.series[0].changes[0].worse, true);
+}
+
 TEST(History, never_mixes_scores_or_what_varies_in_exact_mode_in_one_series) {
     test::EmptyDatabase database;
     nights(*database.store, 1, 3, .98, "patch-1");
