@@ -74,9 +74,14 @@ Result<Spread> spread_of(const report::ReportInput& report, const Wanted& wanted
     return spread;
 }
 
-std::optional<BootTime> time_of(const store::Store& store, const std::string& evaluation, bool with_runs) {
+/// Whether an evaluation is at fault, of a kab that wrote it otherwise, and not the database or its disk.
+bool of_the_evaluation(const Error& error) {
+    return error.fault == Fault::internal || error.fault == Fault::not_found;
+}
+
+Result<std::optional<BootTime>> time_of(const store::Store& store, const std::string& evaluation, bool with_runs) {
     const auto boots = store.boots(evaluation);
-    if (!boots) return std::nullopt;
+    if (!boots) return pass(boots);
     BootTime time;
     time.evaluation = evaluation;
     time.without_runs = !with_runs;
@@ -88,9 +93,9 @@ std::optional<BootTime> time_of(const store::Store& store, const std::string& ev
         time.host = boot.host;
         time.accel = boot.accel;
     }
-    if (time.boots == 0) return std::nullopt;
+    if (time.boots == 0) return std::optional<BootTime>();
     time.mean = Nanoseconds(static_cast<std::int64_t>(sum / time.boots));
-    return time;
+    return std::optional(time);
 }
 
 Result<Earlier> find_in(const store::Store& store, const Wanted& wanted) {
@@ -100,7 +105,9 @@ Result<Earlier> find_in(const store::Store& store, const Wanted& wanted) {
     if (!report) return pass(report);
     const auto spread = spread_of(*report, wanted);
     if (!spread) return pass(spread);
-    return Earlier{*spread, time_of(store, found->uid, true)};
+    auto time = time_of(store, found->uid, true);
+    if (!time) return pass(time);
+    return Earlier{*spread, std::move(*time)};
 }
 
 /// How long boots of such kernels on such a machine took in another experiment.
@@ -117,7 +124,8 @@ Result<std::optional<BootTime>> time_elsewhere(const store::Store& store, const 
             return std::find(wanted.machines.begin(), wanted.machines.end(), machine) != wanted.machines.end();
         });
         if (!shared) continue;
-        if (auto time = time_of(store, evaluation.uid, false)) return time;
+        auto time = time_of(store, evaluation.uid, false);
+        if (!time || *time) return time;
     }
     return std::optional<BootTime>();
 }
@@ -144,12 +152,17 @@ Result<Earlier> find_earlier(const store::Store& store, const Wanted& wanted) {
     for (const auto& evaluation : *evaluations) {
         if (evaluation.experiment != wanted.experiment) continue;
         if (!earlier.spread) {
-            // One that cannot be read, of a kab that wrote it otherwise, tells nothing; an older one may.
+            // One of a kab that wrote it otherwise tells nothing; an older one may.
             const auto report = report::gather(store, evaluation.uid);
+            if (!report && !of_the_evaluation(report.error())) return pass(report);
             const auto spread = report ? spread_of(*report, wanted) : Result<Spread>(pass(report));
             if (spread) earlier.spread = *spread;
         }
-        if (!earlier.time) earlier.time = time_of(store, evaluation.uid, true);
+        if (!earlier.time) {
+            auto time = time_of(store, evaluation.uid, true);
+            if (!time) return pass(time);
+            earlier.time = std::move(*time);
+        }
         if (earlier.spread && earlier.time) break;
     }
     if (earlier.time) return earlier;

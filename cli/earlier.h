@@ -48,9 +48,9 @@ struct Wanted {
 std::vector<std::string> machines_of(const Json& experiment);
 
 /// From the evaluation `from`, or, where that is empty, from the newest of `experiment` that has what is looked for,
-/// measured with the same score and as exactly; evaluations that cannot be read are passed over. The time of a boot
-/// else from the newest evaluation that shares one of `machines`. Fault::not_found for an unknown `from`, or one in
-/// which the primary tells no spread.
+/// measured with the same score and as exactly; evaluations that another kab wrote otherwise are passed over. The time
+/// of a boot else from the newest evaluation that shares one of `machines`. Fault::not_found for an unknown `from`, or
+/// one in which the primary tells no spread; Fault::io or timeout where the database cannot be read.
 Result<Earlier> find_earlier(const store::Store& store, const Wanted& wanted);
 
 }  // namespace kab::cli

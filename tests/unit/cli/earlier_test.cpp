@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cli/simulate_report.h"
@@ -153,6 +154,34 @@ TEST(Earlier, passes_over_an_evaluation_that_cannot_be_read) {
     ASSERT_TRUE(earlier) << earlier.error().text();
     ASSERT_TRUE(earlier->spread);
     EXPECT_EQ(earlier->spread->evaluation, test::sample_evaluation(1));
+}
+
+TEST(Earlier, says_so_when_the_database_cannot_be_read) {
+    test::SampleDatabase database;
+    const auto experiment = experiment_of(*database.store);
+    database.store.reset();
+    const auto whole = read_file(database.file());
+    ASSERT_TRUE(whole) << whole.error().text();
+    // From somewhere on nothing is left. The list of evaluations stands before what they have measured.
+    int damaged = 0;
+    for (std::size_t eighths = 1; eighths < 8; ++eighths) {
+        const auto directory = *TempDir::make("kab-damaged-");
+        const auto file = directory.path() / "kab.db";
+        std::string bytes = *whole;
+        constexpr std::size_t page = 4096;
+        const std::size_t kept = bytes.size() / 8 * eighths / page * page;
+        std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(kept), bytes.end(), '\0');
+        ASSERT_TRUE(write_file(file, bytes));
+        const auto store = store::Store::open(file, store::Store::Mode::read_only);
+        if (!store || !(*store)->evaluations()) continue;
+        const auto report = report::gather(**store, test::sample_evaluation());
+        if (report || report.error().fault != Fault::io) continue;
+        ++damaged;
+        const auto earlier = find_earlier(**store, {"", experiment, workload, metric, {}});
+        ASSERT_FALSE(earlier) << eighths;
+        EXPECT_EQ(earlier.error().fault, Fault::io) << earlier.error().text();
+    }
+    EXPECT_GT(damaged, 0);
 }
 
 TEST(Earlier, knows_nothing_of_other_experiments) {
