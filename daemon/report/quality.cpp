@@ -140,9 +140,9 @@ void control_lines(const ReportInput& report, std::vector<std::string>& lines) {
             text += ": exactly the same, as it must be";
         else if (estimate)
             text += differs ? ": IT DIFFERS" : ": not shown to differ";
-        if (comparison.detectable)
-            text +=
-                fmt::format("; the noise floor: {} would have shown with 90% power", least_found(report, comparison));
+        if (comparison.detectable && estimate)
+            text += fmt::format("; the noise floor: {} would have shown at that level of {:.4g}% with 90% power",
+                                least_found(report, comparison), 100 * estimate->level);
         lines.push_back(text);
     }
 }
