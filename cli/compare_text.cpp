@@ -169,6 +169,12 @@ class Composer {
         if (!levels[1].empty())
             notes.push_back(fmt::format(
                 "the others: intervals {} each, p by Benjamini-Hochberg; a difference needs both", joined(levels[1])));
+        const auto equivalent = [&](const stats::Comparison& comparison) {
+            return comparison.arm == arm && !comparison.primary && comparison.verdict == stats::Verdict::equivalent;
+        };
+        if (std::any_of(report_.output.comparisons.begin(), report_.output.comparisons.end(), equivalent))
+            notes.push_back(fmt::format("equivalent of the others: at {:.4g}% each, not adjusted for their number",
+                                        100 * report_.prepared.input.design.alpha));
         notes.push_back(
             report_.prepared.blocks
                 ? "ratio of geometric means, from t on the paired differences; rank p: signed-rank"

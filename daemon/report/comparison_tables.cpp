@@ -158,6 +158,12 @@ class Tables {
                     fmt::format("the verdict of * fell at look {} and is not taken back; the figures are "
                                 "those of look {}",
                                 *row->decided_at + 1, report_.look + 1));
+        const auto equivalent = [](const stats::Comparison* row) {
+            return !row->primary && row->verdict == stats::Verdict::equivalent;
+        };
+        if (std::any_of(rows_.begin(), rows_.end(), equivalent))
+            notes.push_back(fmt::format("equivalent of the others: at {:.4g}% each, not adjusted for their number",
+                                        100 * report_.input.design.alpha));
         if (material_) notes.emplace_back("! material: the whole interval lies beyond the margin");
         if (differences_) notes.emplace_back("with a sign: a difference, not a ratio, as the metric can be 0");
         if (fragile_) notes.emplace_back("~ fragile: the rank test does not agree");
