@@ -10,6 +10,7 @@
 
 #include "daemon/stats/components.h"
 #include "daemon/stats/describe.h"
+#include "daemon/stats/multiplicity.h"
 #include "daemon/stats/words.h"
 
 namespace kab::stats {
@@ -112,24 +113,70 @@ void warn_of_missing(const Input& input, const Cells& cells, std::vector<std::st
     warn_of_gaps(input, cells, booted, warnings);
 }
 
-void warn_of_trends(const Input& input, const Series& series, std::span<const BootValues> boots,
-                    std::vector<std::string>& warnings) {
-    const Trend trend = trend_of(boots);
-    const auto size = [&](double slope) {
-        return change(series.scale == Scale::log ? std::exp(slope) : slope, series.scale, series.unit);
-    };
-    if (trend.slope && trend.p && *trend.p < trend_alpha)
-        warnings.push_back(fmt::format("{}: the runs of a boot have a trend, {} a run ({}); more warm-ups may help",
-                                       series_name(series), size(*trend.slope), p_text(*trend.p)));
-    for (std::size_t a = 0; a < input.arms.size(); ++a) {
-        const auto& arm = input.arms[a];
-        if (arm.against < 0 || arm.against >= static_cast<int>(input.arms.size()) || !arm.question()) continue;
-        const auto p = slope_interaction_p(boots, static_cast<int>(a), arm.against);
-        if (p && *p < trend_alpha)
-            warnings.push_back(fmt::format("{}: the runs of a boot change otherwise in {} than in {} ({})",
-                                           series_name(series), arm.name,
-                                           input.arms[static_cast<std::size_t>(arm.against)].name, p_text(*p)));
+/// The runs of a series' boots on the scale of the metric: where a quantile of them is compared the cells have them as
+/// observed.
+class Runs {
+  public:
+    Runs(const Input& input, const Cells& cells, int series) : boots_(boots_of(cells, series)) {
+        const auto& own = input.series[static_cast<std::size_t>(series)];
+        if (!own.quantile || own.scale != Scale::log) return;
+        logarithms_.reserve(boots_.size());
+        for (auto& boot : boots_) {
+            auto& values = logarithms_.emplace_back(boot.values.begin(), boot.values.end());
+            for (auto& value : values) value = std::log(value);
+            boot.values = values;
+            boot.mean.reset();
+        }
     }
+    std::span<const BootValues> boots() const { return boots_; }
+
+  private:
+    std::vector<BootValues> boots_;
+    std::vector<std::vector<double>> logarithms_;
+};
+
+/// What a test found, in words without its p.
+struct Finding {
+    std::string text;
+    double p = 1;
+};
+
+/// Tests of one kind over the points of a sweep: by Holm, or else one of many would be found by chance.
+void warn_of(const std::vector<Finding>& findings, const char* advice, std::vector<std::string>& warnings) {
+    std::vector<double> p;
+    for (const auto& one : findings) p.push_back(one.p);
+    const auto adjusted = holm(p);
+    for (std::size_t i = 0; i < findings.size(); ++i)
+        if (adjusted[i] < trend_alpha)
+            warnings.push_back(fmt::format("{} ({}{}){}", findings[i].text, findings.size() > 1 ? "adjusted " : "",
+                                           p_text(adjusted[i]), advice));
+}
+
+/// Of the primary: what its runs do within a boot, and whether they do otherwise in an arm.
+void warn_of_trends(const Input& input, const Cells& cells, std::vector<std::string>& warnings) {
+    std::vector<Finding> trends, unlike;
+    for (std::size_t s = 0; s < input.series.size(); ++s) {
+        const Series& series = input.series[s];
+        if (!series.primary) continue;
+        const Runs runs(input, cells, static_cast<int>(s));
+        const std::string name = series_name(series) + ": the runs of a boot ";
+        const Trend trend = trend_of(runs.boots());
+        if (trend.slope && trend.p && std::isfinite(*trend.slope)) {
+            const double slope = series.scale == Scale::log ? std::exp(*trend.slope) : *trend.slope;
+            trends.push_back(
+                {fmt::format("{}have a trend, {} a run", name, change(slope, series.scale, series.unit)), *trend.p});
+        }
+        for (std::size_t a = 0; a < input.arms.size(); ++a) {
+            const auto& arm = input.arms[a];
+            if (arm.against < 0 || arm.against >= static_cast<int>(input.arms.size()) || !arm.question()) continue;
+            const auto& against = input.arms[static_cast<std::size_t>(arm.against)];
+            if (const auto p = slope_interaction_p(runs.boots(), static_cast<int>(a), arm.against))
+                unlike.push_back(
+                    {fmt::format("{}change otherwise in {} than in {}", name, arm.name, against.name), *p});
+        }
+    }
+    warn_of(trends, "; more warm-ups may help", warnings);
+    warn_of(unlike, "", warnings);
 }
 
 void warn_of_failures(const Input& input, const std::vector<ArmFailure>& failures, std::vector<std::string>& warnings) {
@@ -150,10 +197,7 @@ std::vector<std::string> warnings_of(const Input& input, const Workings& working
     workings.gaps.warn(warnings);
     warn_of_opposite_points(workings.rows, input.arms, warnings);
     warn_of_missing(input, workings.cells, warnings);
-    for (const auto& row : workings.output.components) {
-        const Series& series = input.series[static_cast<std::size_t>(row.series)];
-        if (series.primary) warn_of_trends(input, series, boots_of(workings.cells, row.series), warnings);
-    }
+    warn_of_trends(input, workings.cells, warnings);
     warn_of_failures(input, workings.output.failures, warnings);
     return warnings;
 }

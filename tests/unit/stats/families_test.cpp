@@ -255,6 +255,38 @@ TEST(Components, OfASweepAdviseOnItsMean) {
         EXPECT_NEAR(c.best_iterations.value(), 8, 1.5);
 }
 
+TEST(Trends, OfTheManyPointsOfASweepAreJudgedTogether) {
+    // Twenty points without a trend; with each of these seeds one of them has p < 1% alone, by luck.
+    const auto input_of = [](std::uint64_t seed, double trend) {
+        Input input = two_arms();
+        input.look = 2;
+        for (int p = 0; p < 20; ++p) {
+            if (p > 0) input.series.push_back(input.series[0]);
+            input.series.back().point = "tasks=" + std::to_string(p + 1);
+            fill(input, p, 16, 4, [&](int b, int a, int i) {
+                return 100 * std::exp(.01 * noise(b, a, seed + static_cast<std::uint64_t>(100 + 10 * p + i)) +
+                                      (p == 7 ? trend * i : 0));
+            });
+        }
+        return input;
+    };
+    for (const std::uint64_t seed : {26000U, 29000U, 36000U, 44000U, 46000U})
+        EXPECT_FALSE(mentions(analyse(input_of(seed, 0)).warnings, "more warm-ups may help")) << seed;
+    EXPECT_TRUE(mentions(analyse(input_of(0, .01)).warnings, "(tasks=8): the runs of a boot have a trend, +"));
+}
+
+TEST(Trends, AreSeenWhereAQuantileIsCompared) {
+    Input input = two_arms();
+    input.look = 2;
+    input.series[0].quantile = .5;
+    fill(input, 0, 16, 5, [&](int b, int a, int i) {
+        return 100 * std::exp(.005 * noise(b, a, static_cast<std::uint64_t>(50 + i)) - .02 * i);
+    });
+    const auto output = analyse(input);
+    EXPECT_TRUE(output.components.empty());
+    EXPECT_TRUE(mentions(output.warnings, "the runs of a boot have a trend, -")) << output.warnings.size();
+}
+
 TEST(Components, WarnWhenArmsChangeOtherwiseWithinABoot) {
     Input input = two_arms();
     input.look = 2;
