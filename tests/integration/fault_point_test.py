@@ -1,6 +1,7 @@
 """kabd killed at every one of its named fault points (daemon/fault), at the first passing, at the last one and at
-KAB_PASSINGS - 2 between them (default 2: none), and where the next kabd passes there too, killed again. Restarted each
-time, the evaluation ends with exactly the result of an undisturbed one."""
+KAB_PASSINGS - 2 between them (default 2: none; six times as many where transactions begin and end), and where the next
+kabd passes there too, killed again. Restarted each time, the evaluation ends with exactly the result of an undisturbed
+one."""
 
 import collections
 import os
@@ -31,9 +32,9 @@ def list_of_points():
     return [name for name, _ in points]
 
 
-def chosen(passings):
+def chosen(point, passings):
     """Of 1 to `passings`: the first, the last, and so many evenly between them."""
-    wanted = min(PASSINGS, passings)
+    wanted = min(PASSINGS * (6 if point.startswith("store.") else 1), passings)
     return sorted({1 + (passings - 1) * i // max(1, wanted - 1) for i in range(wanted)})
 
 
@@ -111,7 +112,7 @@ class FaultPoints(unittest.TestCase):
                 continue
             with self.subTest(point):
                 self.assertGreater(self.passings[point], 0, "no evaluation passes it: give it a test of its own")
-            for passing in chosen(self.passings[point]):
+            for passing in chosen(point, self.passings[point]):
                 with self.subTest(point, passing=passing):
                     counts["kills"] += self.kill_at(point, passing)
                     counts["places"] += 1
