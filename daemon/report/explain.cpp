@@ -147,6 +147,23 @@ std::vector<std::string> left_out(const ReportInput& report) {
     return lines;
 }
 
+/// What was compiled for each arm; in the order of the arms an increment on those before it.
+Pairs builds(const ReportInput& report) {
+    Pairs pairs;
+    for (const int arm : shown_arms(report)) {
+        const auto& kernel = report.kernels[static_cast<std::size_t>(arm)];
+        std::string text = "not built";
+        if (kernel.objects > 0)
+            text = fmt::format("{} object{} compiled in {}, {} of CPU time", kernel.objects,
+                               kernel.objects == 1 ? "" : "s", quantity(static_cast<double>(kernel.wall_ns), "ns"),
+                               quantity(static_cast<double>(kernel.cpu_ns), "ns"));
+        else if (!kernel.path.empty())
+            text = "nothing to compile: given as an image, or in the cache already";
+        pairs.rows.emplace_back(arm_name(report, arm), text);
+    }
+    return pairs;
+}
+
 }  // namespace
 
 std::vector<Section> explain_sections(const ReportInput& report) {
@@ -161,6 +178,7 @@ std::vector<Section> explain_sections(const ReportInput& report) {
     }
     sections.push_back(std::move(why));
     sections.push_back({"What was left out", {Items{left_out(report)}}});
+    sections.push_back({"How the kernels were built", {builds(report)}});
     return sections;
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/report/checks.h"
 #include "daemon/report/compose.h"
 #include "daemon/report/figures.h"
+#include "daemon/report/workloads.h"
 
 namespace kab::report {
 namespace {
@@ -350,6 +351,7 @@ Section setup_section(const ReportInput& report) {
     common.rows.emplace_back("machine", machine(report));
     if (const auto emulator = of_boots(report, &store::BootReport::emulator); !emulator.empty())
         common.rows.emplace_back("emulator", emulator);
+    for (auto& text : workload_texts(report)) common.rows.emplace_back("workload", std::move(text));
     common.rows.emplace_back("design", design(report));
     if (const auto checks = check_summary(report); !checks.empty()) common.rows.emplace_back("checks", checks);
     for (const auto& text : same_code(report, fields)) common.rows.emplace_back("code", text);

@@ -44,6 +44,9 @@ class Notes {
     std::vector<std::string> texts_;
 };
 
+/// Sweeps of so few points are shown point by point, with all metrics below each other as without a sweep.
+constexpr std::size_t few_points = 2;
+
 class Results {
   public:
     explicit Results(const ReportInput& report) : report_(report), arms_(shown_arms(report)), derived_(report) {}
@@ -53,10 +56,12 @@ class Results {
         for (const auto& workload : workloads()) {
             Section section{workload, {}};
             const auto points = points_of(workload);
-            if (points.size() > 1)
+            if (points.size() > few_points) {
                 add_sweep(workload, points, section);
-            else
+            } else {
                 for (const auto& point : points) section.parts.emplace_back(value_table(workload, point));
+                if (points.size() > 1) add_effects(workload, points, section);
+            }
             for (const int arm : arms_)
                 for (auto& table : comparison_tables(report_, workload, arm))
                     section.parts.emplace_back(std::move(table));
@@ -67,10 +72,11 @@ class Results {
     }
 
   private:
+    /// Not the checks, which measure nothing.
     std::vector<std::string> workloads() const {
         std::vector<std::string> names;
-        for (const auto& point : report_.tree.points)
-            if (std::find(names.begin(), names.end(), point.workload) == names.end()) names.push_back(point.workload);
+        for (const auto& metric : report_.tree.metrics)
+            if (std::find(names.begin(), names.end(), metric.workload) == names.end()) names.push_back(metric.workload);
         return names;
     }
     std::vector<std::string> points_of(const std::string& workload) const {
@@ -177,9 +183,7 @@ class Results {
             });
             if (measured) {
                 section.parts.emplace_back(sweep_table(metric, points));
-                if (is_primary(metric))
-                    if (auto effects = sweep_effects(report_, workload, points))
-                        section.parts.emplace_back(std::move(*effects));
+                if (is_primary(metric)) add_effects(workload, points, section);
                 for (const auto& line : derived_.after(metric.name))
                     if (auto extra = derived_sweep(line, workload, points))
                         section.parts.emplace_back(std::move(*extra));
@@ -191,6 +195,10 @@ class Results {
         Items items;
         for (const auto& [reason, names] : absent) items.items.push_back("absent, " + reason + ": " + names);
         if (!items.items.empty()) section.parts.emplace_back(std::move(items));
+    }
+
+    void add_effects(const std::string& workload, const std::vector<std::string>& points, Section& section) const {
+        if (auto effects = sweep_effects(report_, workload, points)) section.parts.emplace_back(std::move(*effects));
     }
 
     bool is_primary(const store::NewMetric& metric) const {

@@ -95,5 +95,14 @@ TEST(Setup, OfAPrebuiltImageTheConfigurationIsNotKnown) {
     EXPECT_FALSE(setup.common.contains("compiler"));
 }
 
+TEST(Setup, SaysWhatRanInABoot) {
+    EXPECT_EQ(setup_of(changed({}, [](ReportInput&) {})).common["workload"],
+              "ipcns-exit, children 1000; 5 timed iterations after 1 warm-up, 2 with counters");
+    test::SampleOptions options;
+    options.swept = true;
+    EXPECT_THAT(setup_of(changed(options, [](ReportInput&) {})).common["workload"],
+                HasSubstr("ipcns-exit, children 1000; at concurrency 0 (all at once), 1; "));
+}
+
 }  // namespace
 }  // namespace kab::report

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "daemon/report/compose.h"
 #include "daemon/report/sweep.h"
 #include "tests/unit/report/changed_report.h"
@@ -23,6 +25,15 @@ std::vector<std::string> row_of(const Table& table, const std::string& name) {
 }
 
 constexpr int deferred_free = 2;
+
+/// The tables with values, by title; not those of comparisons.
+std::map<std::string, Table> value_tables(const ReportInput& report) {
+    std::map<std::string, Table> tables;
+    for (const auto& section : result_sections(report))
+        for (const auto& part : section.parts)
+            if (const auto* table = std::get_if<Table>(&part)) tables.emplace(table->title, *table);
+    return tables;
+}
 
 TEST(Tables, MarkThePrimaryAndWhatIsMaterial) {
     const auto tables = comparison_tables(changed({}, [](ReportInput&) {}), "ipcns-exit", deferred_free);
@@ -87,6 +98,44 @@ TEST(Tables, PointsStandBelowTheirMean) {
     ASSERT_GE(tables.at(0).rows.size(), 3U);
     EXPECT_EQ(tables[0].rows[0].front(), "*elapsed, mean");
     EXPECT_EQ(tables[0].rows[1].front(), "  concurrency=0");
+}
+
+TEST(SweepTables, OfTwoPointsHaveAllMetricsBelowEachOther) {
+    SampleOptions options;
+    options.swept = true;
+    const auto tables = value_tables(changed(options, [](ReportInput&) {}));
+    for (const char* point : {"concurrency=0", "concurrency=1"}) {
+        const auto title = fmt::format("ipcns-exit at {}: mean ± relative sd of the boot means", point);
+        ASSERT_TRUE(tables.contains(title)) << title;
+        for (const char* metric : {"elapsed", "backlog", "task-clock", "page-faults"})
+            EXPECT_THAT(row_of(tables.at(title), metric)[1], HasSubstr("±")) << metric;
+        EXPECT_EQ(row_of(tables.at(title), "cycles"),
+                  (std::vector<std::string>{"cycles", "absent [1]", "absent [1]", "absent [1]"}));
+        EXPECT_THAT(tables.at(title).notes, Contains(HasSubstr("[1] no hardware counters")));
+    }
+    EXPECT_TRUE(tables.contains("ipcns-exit/elapsed: ratio to inline-free, with intervals"));
+    EXPECT_FALSE(tables.contains("ipcns-exit/elapsed: mean ± relative sd of the boot means"));
+}
+
+TEST(SweepTables, OfMorePointsHaveATableAMetric) {
+    SampleOptions options;
+    options.swept = true;
+    const auto tables = value_tables(changed(options, [](ReportInput& rows) {
+        rows.tree.points.push_back({"ipcns-exit", 2, "concurrency=8", R"({"children":1000,"concurrency":8})"});
+    }));
+    const auto& elapsed = tables.at("ipcns-exit/elapsed: mean ± relative sd of the boot means");
+    EXPECT_THAT(elapsed.rows, SizeIs(3));
+    EXPECT_EQ(row_of(elapsed, "concurrency=8")[1], "absent [1]");
+    EXPECT_FALSE(tables.contains("ipcns-exit at concurrency=0: mean ± relative sd of the boot means"));
+}
+
+TEST(Tables, AreNotMadeOfChecks) {
+    const auto report = changed({}, [](ReportInput& rows) {
+        rows.tree.points.push_back({"ipcns-check", 0, "", "{}"});
+    });
+    const auto sections = result_sections(report);
+    ASSERT_THAT(sections, SizeIs(1));
+    EXPECT_EQ(sections.front().heading, "ipcns-exit");
 }
 
 TEST(SweepTables, HaveAPointARowAnArmAColumnAndTheVerdictOfTheMean) {
