@@ -58,9 +58,9 @@ class Documentation : public testing::Test {
     static inline std::unique_ptr<test::SampleDatabase> sample_;
 };
 
-TEST_F(Documentation, HasTenQueriesAndEachHasAnAnswer) {
+TEST_F(Documentation, HasElevenQueriesAndEachHasAnAnswer) {
     const auto all = queries();
-    ASSERT_EQ(all.size(), 10U);
+    ASSERT_EQ(all.size(), 11U);
     for (const auto& sql : all) EXPECT_FALSE(ask(sql).rows.empty()) << sql;
 }
 
@@ -82,7 +82,7 @@ TEST_F(Documentation, EveryQueryOnACommandLineHasAnAnswer) {
 
 TEST_F(Documentation, ItsQueriesAnswerWhatTheySay) {
     const auto all = queries();
-    ASSERT_EQ(all.size(), 10U);
+    ASSERT_EQ(all.size(), 11U);
     const auto counts = ask(all[1]);
     ASSERT_EQ(counts.rows.size(), 4U);
     for (const auto& row : counts.rows) EXPECT_EQ(row[1], row[0] == "per-ns-work" ? "20" : "30") << *row[0];
@@ -95,6 +95,10 @@ TEST_F(Documentation, ItsQueriesAnswerWhatTheySay) {
     EXPECT_EQ(ask(all[8]).rows.size(), 6U);
     EXPECT_EQ(*ask(all[8]).rows[0][1], "84.0");
     EXPECT_EQ(ask(all[9]).rows.size(), 1U);
+    const auto builds = ask(all[10]);
+    ASSERT_EQ(builds.rows.size(), 3U);
+    EXPECT_EQ(builds.rows[0][1], "763");
+    EXPECT_EQ(builds.rows[0][2], "340.0");
 }
 
 TEST_F(Documentation, NamesEveryColumnOfTheViews) {
