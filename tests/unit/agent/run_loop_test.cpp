@@ -132,6 +132,7 @@ TEST_F(RunLoop, ACheckAfterWhichLocksAreNotValidatedHasFailed) {
         ++asked;
         return check_lock_validation(" debug_locks:                             0\n");
     });
+    agent_.reset();
     EXPECT_EQ(result.ending, Ending::reported);
     EXPECT_EQ(next<msg::RunStarted>().seq, 1);
     EXPECT_EQ(next<msg::RunFinished>().seq, 1) << "a run that is no check is not asked about";
