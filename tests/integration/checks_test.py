@@ -36,9 +36,17 @@ class Checks(unittest.TestCase):
         self.kab = Kab()
         self.addCleanup(self.kab.close)
 
+    def evaluate(self, file):
+        """`kab run`, once more where the emulator reset a guest."""
+        done = self.kab.run("run", file)
+        if self.kab.resets():
+            self.setUp()
+            done = self.kab.run("run", file)
+        return done
+
     def test_an_arm_that_leaks_is_stopped_before_it_is_timed_and_said_first(self):
         file = self.kab.write("leak.yaml", spec(f"  right: {{}}\n  leaking: {{patches: [{LEAK}]}}"))
-        done = self.kab.run("run", file)
+        done = self.evaluate(file)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # worse than its baseline
 
         with self.subTest("the report says it before anything else"):
@@ -69,7 +77,7 @@ class Checks(unittest.TestCase):
         file = self.kab.write("debug.yaml", spec(
             arms, checks="[ipcns-check, {check: proc-removal-check, only: debug}]",
             debug=f"debug: {{config: [debug.config], patches: [{REMOVABLE}]}}"))
-        done = self.kab.run("run", file)
+        done = self.evaluate(file)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         text = " ".join(done.stdout.split())
         self.assertIn("WRONG: sleeping failed its checks (ipcns-check, proc-removal-check) on its debug variant: ", text)
@@ -85,7 +93,7 @@ class Checks(unittest.TestCase):
 
     def test_a_baseline_that_leaks_leaves_nothing_to_compare(self):
         file = self.kab.write("leak.yaml", spec(f"  leaking: {{patches: [{LEAK}]}}\n  right: {{}}"))
-        done = self.kab.run("run", file)
+        done = self.evaluate(file)
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         self.assertIn("WRONG: leaking failed its checks", " ".join(done.stdout.split())[:300])
         self.assertIn("leaking failed its checks", done.stderr)
