@@ -1,8 +1,11 @@
 #include "agent/guest/workloads/pid_check.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +15,7 @@
 #include <cstdio>
 
 #include "agent/guest/workloads/pid_check_parts.h"
+#include "common/files.h"
 
 namespace kab::guest {
 namespace {
@@ -38,7 +42,6 @@ TEST_F(PidCheck, EachPartPassesOnAKernelThatIsRight) {
 constexpr const char* limit_of_namespaces = "/proc/sys/user/max_pid_namespaces";
 
 TEST_F(PidCheck, PassesOnAKernelThatIsRight) {
-    const auto before = pid_check::Setting::take(limit_of_namespaces)->original();
     const auto check = make_pid_check();
     const RunContext context{{{"processes", 5}, {"rounds", 5}}, std::chrono::seconds(10)};
     ASSERT_TRUE(check->prepare(context));
@@ -48,7 +51,25 @@ TEST_F(PidCheck, PassesOnAKernelThatIsRight) {
     EXPECT_TRUE(good->empty()) << "a check has no metric";
     const auto drained = check->drain(context, meter);
     ASSERT_TRUE(drained) << drained.error().text();
-    EXPECT_EQ(pid_check::Setting::take(limit_of_namespaces)->original(), before) << "everybody's limit is left alone";
+}
+
+/// Without the right to set limits.
+Status prepare_without_limits() {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3]{};
+    if (::syscall(SYS_capget, &header, data) != 0) return fail_errno(errno, "capget");
+    data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
+    if (::syscall(SYS_capset, &header, data) != 0) return fail_errno(errno, "capset");
+    if (::access(limit_of_namespaces, F_OK) == 0 && UniqueFd(::open(limit_of_namespaces, O_WRONLY | O_CLOEXEC)))
+        return fail(Fault::io, "the limit can be set nevertheless");
+    return make_pid_check()->prepare({{{"processes", 5}, {"rounds", 5}}, std::chrono::seconds(10)});
+}
+
+TEST_F(PidCheck, TheLimitOfAMachineOfOthersIsLeftAlone) {
+    auto child = CheckedChild::start("child", prepare_without_limits);
+    ASSERT_TRUE(child) << child.error().text();
+    const auto good = child->wait();
+    EXPECT_TRUE(good) << good.error().text();
 }
 
 /// In a user namespace, whose limit is its own: namespaces are counted, also one that is in use.
