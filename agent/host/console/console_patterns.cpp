@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <vector>
 
 #include "agent/host/console/needles.h"
@@ -229,8 +230,10 @@ ConsoleMatch match_console_line(std::string_view line) {
     return {pattern.kind, severity, line, false};
 }
 
-std::string_view strip_console_prefix(std::string_view line) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
+namespace {
+
+/// The line without "\r" before it and "<N>".
+std::string_view without_level(std::string_view line) {
     while (!line.empty() && line.front() == '\r') line.remove_prefix(1);
     if (line.size() > 2 && line[0] == '<') {
         const auto end = line.find('>');
@@ -240,6 +243,25 @@ std::string_view strip_console_prefix(std::string_view line) {
             line.remove_prefix(end + 1);
         }
     }
+    return line;
+}
+
+}  // namespace
+
+std::optional<double> console_time(std::string_view line) {
+    line = without_level(line);
+    const auto end = skip_bracket(line, "", true);
+    if (end > line.size()) return std::nullopt;
+    const auto begin = line.find_first_of("0123456789.");
+    double seconds = 0;
+    const auto parsed = std::from_chars(line.data() + begin, line.data() + end - 1, seconds);
+    if (parsed.ec != std::errc{}) return std::nullopt;
+    return seconds;
+}
+
+std::string_view strip_console_prefix(std::string_view line) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
+    line = without_level(line);
     const auto after_time = skip_bracket(line, "", true);
     if (after_time == line.size() + 1) return line;
     line.remove_prefix(after_time);

@@ -1,5 +1,6 @@
 #pragma once
 // Which lines of a kernel's console mean that something is wrong.
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,9 @@ ConsoleMatch match_console_line(std::string_view line);
 /// The line without "<N>", "[ 1.234567]", "[ T123]" or "[ C0]", "\r" and blanks at its end. Leading blanks
 /// of the text itself are kept.
 std::string_view strip_console_prefix(std::string_view line);
+
+/// The seconds of "[    1.234567]" at its beginning; nullopt where there is none.
+std::optional<double> console_time(std::string_view line);
 
 /// A line that belongs to the report of a fault (a register dump, a call trace, a heading).
 bool is_report_line(std::string_view line);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t lines_before = 3;
 constexpr int ordinary_lines_end_report = 3;   ///< in a row
+constexpr double pause_ends_report = 1;        ///< seconds without a line, for the next finding
 constexpr int longest_report = 200;            ///< lines
 constexpr int longest_oom_report = 500;        ///< it lists all tasks
 constexpr int consequence_lines = 100;         ///< from a fault to the panic that it causes
@@ -55,7 +56,8 @@ struct ConsoleScanner::State {
         bool innocent = false;
         std::size_t context_lines = 0;
         int lines = 0, ordinary = 0;
-        std::string function;  ///< where it happened, if the report tells
+        std::string function;        ///< where it happened, if the report tells
+        std::optional<double> time;  ///< seconds at which its last line was printed
     };
 
     void take_bytes(std::string_view bytes);
@@ -70,7 +72,11 @@ struct ConsoleScanner::State {
     void note_fatal(std::string_view line);
     void note_memory(const ConsoleMatch& match, std::string_view line);
 
+    /// The report under way ended long before this line.
+    bool pause_before_line() const;
+
     std::string partial;
+    std::optional<double> time;  ///< of the present line
     std::int64_t line_number = 0;
     std::deque<std::string> before;
     std::optional<Report> report;
@@ -107,6 +113,7 @@ void ConsoleScanner::State::take_bytes(std::string_view bytes) {
 void ConsoleScanner::State::take_line(std::string_view raw) {
     ++line_number;
     ++since_last;
+    time = console_time(raw);
     const auto line = strip_console_prefix(raw);
     if (!line.empty()) last_line = line;
     if (line.starts_with("kab-agent: ")) last_agent_line = line;
@@ -138,6 +145,7 @@ void ConsoleScanner::State::judge(std::string_view line) {
         if (timer_line.empty()) timer_line = printable(line);
     } else if (match) {
         cut_line = 0;
+        if (report && pause_before_line()) close();
         if (report) {
             absorb(match, line);
         } else {
@@ -150,6 +158,11 @@ void ConsoleScanner::State::judge(std::string_view line) {
         cut_line = 0;
     }
     if (report) go_on(line);
+}
+
+bool ConsoleScanner::State::pause_before_line() const {
+    // Nothing that comes after a panic is a finding of its own.
+    return report->kind != ConsoleKind::panic && time && report->time && *time - *report->time > pause_ends_report;
 }
 
 /// True when the line is a banner and was dealt with.
@@ -205,6 +218,7 @@ void ConsoleScanner::State::open(const ConsoleMatch& match, std::string_view lin
     opened.event.signature = printable(normalise_signature(match.description));
     opened.event.text = printable(line);
     opened.event.line = line_number;
+    opened.time = time;
     for (const auto& earlier : before) {
         if (!earlier.empty()) opened.event.text += "\n(before) " + printable(earlier);
     }
@@ -233,6 +247,7 @@ void ConsoleScanner::State::absorb(const ConsoleMatch& match, std::string_view l
 
 void ConsoleScanner::State::go_on(std::string_view line) {
     const bool dead = report->kind == ConsoleKind::panic;
+    if (time) report->time = time;
     ++report->lines;
     report->ordinary = is_report_line(line) || match_console_line(line) ? 0 : report->ordinary + 1;
     if (report->context_lines < most_context_lines && !line.empty()) {

@@ -11,14 +11,15 @@ namespace kab {
 
 /// Bytes go in as they come, split anywhere; events come out. What is a fault, and what only looks like
 /// one, is listed in console_patterns.cpp. One cause gives one event: what belongs to the report that
-/// a first hit opened is not reported again but kept as its context. At most `most_events` are kept, the last
-/// place for one that is fatal; of a fault that repeats (same kind and signature) only the first. All texts are
-/// valid UTF-8, and together at most `most_text` bytes: what is beyond loses its context, then is left out.
+/// a first hit opened is not reported again but kept as its context, unless a second lies between. At most
+/// `most_events` are kept, the last place for one that is fatal; of a fault that repeats (same kind and signature) only
+/// the first. All texts are valid UTF-8, and together at most `most_text` bytes: what is beyond loses its context, then
+/// is left out.
 class ConsoleScanner {
   public:
     static constexpr std::size_t most_events = 64;
-    static constexpr std::size_t most_context_lines = 24;
-    static constexpr std::size_t longest_line = 512;  ///< the rest of a line is not looked at
+    static constexpr std::size_t most_context_lines = 48;  ///< an oops has 20 of registers before its trace
+    static constexpr std::size_t longest_line = 512;       ///< the rest of a line is not looked at
     static constexpr std::size_t most_text = 256U << 10;
 
     ConsoleScanner();

@@ -248,6 +248,32 @@ TEST(ConsoleScanner, later_faults_are_not_taken_for_the_first) {
     EXPECT_EQ(events[1].kind, "hung-task");
 }
 
+TEST(ConsoleScanner, what_comes_after_a_pause_is_another_finding) {
+    // Nothing ordinary lies between: a CPU that hangs says nothing else.
+    const std::string stall =
+        "[   14.2] rcu: INFO: rcu_sched self-detected stall on CPU\n"
+        "[   14.2] rcu: \t0-....: (10000 ticks this GP) idle=4b7/1/0x40\n"
+        "[   14.2] RIP: 0010:kab_fault_lockup+0x5/0x10\n"
+        "[   14.2]  </TASK>\n";
+    const std::string starved = "rcu: rcu_sched kthread starved for 2500 jiffies! g9 f0x0 RCU_GP_WAIT_FQS(5)\n";
+    const std::string lockup = "watchdog: BUG: soft lockup - CPU#0 stuck for 15s! [kab-agent:72]\n";
+    auto events = scan(stall + "[   14.9] " + starved + "[   20.1] " + lockup);
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(events[0].kind, "rcu-stall");
+    EXPECT_NE(events[0].text.find("kthread starved"), std::string::npos) << "a second word for the same";
+    EXPECT_EQ(events[1].kind, "lockup");
+    EXPECT_EQ(scan(stall + "[   14.9] " + lockup).size(), 1U);
+    EXPECT_EQ(scan(stall + lockup).size(), 1U) << "a line without its time";
+
+    const std::string panic = "[   1.0] Kernel panic - not syncing: boom\n";
+    events = scan(panic + "[   30.1] " + lockup);
+    ASSERT_EQ(events.size(), 1U) << "what a dead kernel goes on to say is no finding";
+    EXPECT_EQ(events[0].kind, "panic");
+    events = scan("[   1.0] Oops: 0002 [#1] SMP\n[    9.0] Kernel panic - not syncing: Fatal exception\n");
+    ASSERT_EQ(events.size(), 1U) << "a panic that names its cause is that cause's";
+    EXPECT_EQ(events[0].kind, "oops");
+}
+
 TEST(ConsoleScanner, a_fault_that_repeats_is_told_once) {
     std::string text;
     for (int i = 0; i < 500; ++i) {
@@ -386,6 +412,14 @@ TEST(ConsolePrefix, only_the_kernels_own_is_taken_off) {
     EXPECT_EQ(strip_console_prefix(""), "");
     EXPECT_EQ(strip_console_prefix("[    1.0]"), "");
     EXPECT_EQ(strip_console_prefix("<"), "<");
+}
+
+TEST(ConsolePrefix, has_a_time) {
+    EXPECT_EQ(console_time("<6>[   12.250000][   T12] hello"), 12.25);
+    EXPECT_EQ(console_time("\r[    0.000000] Linux version"), 0.0);
+    for (const char* none :
+         {"", "hello", "hello [    1.0]", "[drm] x", "[   T12] x", "[ 1.2", "[    .] x", "[ BUG: 1.0 ]"})
+        EXPECT_FALSE(console_time(none)) << none;
 }
 
 TEST(Needles, finds_overlapping_and_nested_words) {
