@@ -11,6 +11,7 @@
 #include "agent/guest/environment.h"
 #include "agent/guest/exact.h"
 #include "agent/guest/find_channel.h"
+#include "agent/guest/hung_tasks.h"
 #include "agent/guest/init.h"
 #include "agent/guest/modules.h"
 #include "agent/guest/run_loop.h"
@@ -47,7 +48,10 @@ Nanoseconds patience_for_confirmation() {
 
 /// Of a machine that is the experiment's alone.
 Status get_machine_ready() {
-    return wants_audit(read_text("/proc/cmdline").value_or("")) ? load_audit_rule() : Status{};
+    const std::string command_line = read_text("/proc/cmdline").value_or("");
+    // Only tells more of what hangs: no reason to give up.
+    if (auto set = set_hung_task_time(command_line); !set) say(set.error().text());
+    return wants_audit(command_line) ? load_audit_rule() : Status{};
 }
 
 Ending converse(Channel& channel, const std::vector<std::string>& problems, const fs::path& packed,

@@ -13,7 +13,6 @@ using ErrorCode = boost::system::error_code;
 
 namespace {
 
-constexpr std::int64_t largest_console = 256LL << 20;
 /// For a guest that is about to reset by itself: the console's last lines are worth waiting for.
 constexpr Nanoseconds patience_with_agent = std::chrono::seconds(2);
 constexpr Nanoseconds patience_with_panic = std::chrono::seconds(5);

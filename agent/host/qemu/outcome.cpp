@@ -77,12 +77,17 @@ Verdict judge_agent_error(const BootFacts& facts) {
     return {Outcome::workload_error, std::move(detail)};
 }
 
+Verdict judge_flood(const BootFacts& facts) {
+    return {Outcome::hang, fmt::format("the kernel floods its console: more than {} MiB {}; {}", largest_console >> 20,
+                                       facts.hello ? where(facts) : "before the agent said hello", last_words(facts))};
+}
+
 }  // namespace
 
 Verdict decide_outcome(const BootFacts& facts) {
     // A fault of the kernel comes first: nothing may hide it.
     if (!facts.console_fault.empty()) return {Outcome::kernel_crash, facts.console_fault};
-    if (facts.console_flood) return {Outcome::hang, "the kernel floods its console; " + last_words(facts)};
+    if (facts.console_flood) return judge_flood(facts);
     if (facts.cancelled) return {Outcome::cancelled, "cancelled"};
     // Trying again would not help, so this is no infra-error.
     if (!facts.request_failure.empty()) return {Outcome::boot_failure, facts.request_failure};

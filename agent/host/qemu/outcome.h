@@ -8,6 +8,9 @@
 
 namespace kab::qemu {
 
+/// A boot prints some kilobytes. One that prints more than this in bytes is ended; all until then is kept.
+inline constexpr std::int64_t largest_console = 16LL << 20;
+
 struct BootFacts {
     bool cancelled = false;
     std::string request_failure;  ///< what the request cannot have: no kernel, no such machine
@@ -15,7 +18,7 @@ struct BootFacts {
     std::string console_fault;    ///< first fatal finding on the console
     std::string console_stall;    ///< first lockup, stall or hung task there
     std::string console_memory;   ///< the first time that memory ran out there
-    bool console_flood = false;   ///< it grew beyond all reason
+    bool console_flood = false;   ///< it grew beyond largest_console
     std::string last_console_line;
     std::string last_agent_line;  ///< the last that the agent wrote to the console
     bool hello = false;

@@ -93,10 +93,10 @@ TEST(CommandLine, a_lean_vmlinux_under_emulation) {
     EXPECT_EQ(argument(*plan, "-device", 1), "virtserialport,chardev=agent,name=kab.agent");
     EXPECT_THAT(argument(*plan, "-sandbox"), HasSubstr("spawn=deny"));
     EXPECT_THAT(plan->arguments, IsSupersetOf({"-nodefaults", "-no-user-config", "-no-reboot", "-S"}));
-    EXPECT_EQ(
-        plan->kernel_command_line,
-        "console=ttyS0 earlyprintk=ttyS0,115200 panic=-1 oops=panic reboot=t "
-        "rcupdate.rcu_cpu_stall_timeout=40 watchdog_thresh=30 tsc=reliable tsc_early_khz=2596152 kab.channel=virtio");
+    EXPECT_EQ(plan->kernel_command_line,
+              "console=ttyS0 earlyprintk=ttyS0,115200 panic=-1 oops=panic reboot=t "
+              "rcupdate.rcu_cpu_stall_timeout=40 watchdog_thresh=30 kab.hung_task=60 tsc=reliable "
+              "tsc_early_khz=2596152 kab.channel=virtio");
     EXPECT_EQ(plan->clocksources, std::vector<std::string>{"tsc"});
     EXPECT_EQ(plan->cpus, 2);
     EXPECT_TRUE(plan->timers);
@@ -108,10 +108,13 @@ TEST(CommandLine, hangs_are_told_before_the_limit_of_a_run) {
         asked.run_limit_ns = seconds * 1'000'000'000;
         return plan_boot(asked, lean_vmlinux(), machine(kvm), files()).value().kernel_command_line;
     };
-    EXPECT_THAT(line_for(true, 300), HasSubstr(" rcupdate.rcu_cpu_stall_timeout=20 watchdog_thresh=15 "));
-    EXPECT_THAT(line_for(true, 40), HasSubstr(" rcupdate.rcu_cpu_stall_timeout=10 watchdog_thresh=7 "));
-    EXPECT_THAT(line_for(true, 1), HasSubstr(" rcupdate.rcu_cpu_stall_timeout=5 watchdog_thresh=3 "));
-    EXPECT_THAT(line_for(false, 1), HasSubstr(" rcupdate.rcu_cpu_stall_timeout=10 watchdog_thresh=7 "));
+    EXPECT_THAT(line_for(true, 300),
+                HasSubstr(" rcupdate.rcu_cpu_stall_timeout=20 watchdog_thresh=15 kab.hung_task=30 "));
+    EXPECT_THAT(line_for(true, 40),
+                HasSubstr(" rcupdate.rcu_cpu_stall_timeout=10 watchdog_thresh=7 kab.hung_task=15 "));
+    EXPECT_THAT(line_for(true, 1), HasSubstr(" rcupdate.rcu_cpu_stall_timeout=5 watchdog_thresh=3 kab.hung_task=7 "));
+    EXPECT_THAT(line_for(false, 1),
+                HasSubstr(" rcupdate.rcu_cpu_stall_timeout=10 watchdog_thresh=7 kab.hung_task=15 "));
 }
 
 TEST(CommandLine, kvm_needs_no_help_with_the_clock) {

@@ -43,6 +43,23 @@ TEST(Outcome, nothing_hides_a_fault_of_the_kernel) {
     }
 }
 
+TEST(Outcome, a_flood_is_a_fault_of_the_kernel_and_hides_no_worse_one) {
+    auto facts = running();
+    facts.console_flood = true;
+    facts.run_limit_passed = true;
+    facts.host_failure = "disk full";
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::hang);
+    EXPECT_EQ(decide_outcome(facts).detail,
+              "the kernel floods its console: more than 16 MiB in run 3 of 5; last console line: Run /init as init "
+              "process");
+    facts.console_fault = "Kernel panic - not syncing: x";
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::kernel_crash);
+    facts = {};
+    facts.console_flood = true;
+    EXPECT_EQ(decide_outcome(facts).detail,
+              "the kernel floods its console: more than 16 MiB before the agent said hello; the console is empty");
+}
+
 TEST(Outcome, errors_of_workload_and_agent_are_told_apart) {
     auto facts = running();
     facts.agent_error = msg::AgentError{3, "ipcns-exit: unshare: No space left on device"};
