@@ -89,6 +89,7 @@ Document compose(const ReportInput& report, bool explain) {
     if (!evaluation.question.empty()) first.parts.emplace_back(Paragraph{evaluation.question});
     for (auto& claim : claims(report)) first.parts.emplace_back(Paragraph{std::move(claim)});
     document.sections.push_back(std::move(first));
+    if (auto faults = faults_section(report); !faults.parts.empty()) document.sections.push_back(std::move(faults));
     document.sections.push_back(setup_section(report));
     for (auto& section : result_sections(report)) document.sections.push_back(std::move(section));
     for (auto section : {reliability_section(report), conditions_section(report), quality_section(report)})

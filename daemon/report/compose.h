@@ -15,6 +15,8 @@ Document compose(const ReportInput& report, bool explain);
 
 /// One sentence for each treatment arm: what changed, by how much, how sure, at what price. Faults come first.
 std::vector<std::string> claims(const ReportInput& report);
+/// Boots that failed, one entry a cause: signature, trace, and where the whole console is. Empty without any.
+Section faults_section(const ReportInput& report);
 Section setup_section(const ReportInput& report);
 std::vector<Section> result_sections(const ReportInput& report);
 /// The comparisons of an arm in a workload: the verdicts, and the ranks beside t. Empty for a baseline.

@@ -35,7 +35,12 @@ struct Commands {
     std::vector<std::vector<std::string>> lines;
 };
 
-using Part = std::variant<Paragraph, Pairs, Items, Table, Commands>;
+/// Lines as they are, such as a kernel printed them; what is beyond the width is cut.
+struct Verbatim {
+    std::vector<std::string> lines;
+};
+
+using Part = std::variant<Paragraph, Pairs, Items, Table, Commands, Verbatim>;
 
 struct Section {
     std::string heading;  ///< empty for the first

@@ -6,6 +6,7 @@
 #include "daemon/report/checks.h"
 #include "daemon/report/compose.h"
 #include "daemon/report/conditions.h"
+#include "daemon/report/faults.h"
 #include "daemon/report/gather.h"
 #include "daemon/report/profile.h"
 #include "daemon/report/report.h"
@@ -317,6 +318,7 @@ std::string render_json(const ReportInput& report) {
               {"trades", trades(report)},
               {"profiles", profile_list(report)},
               {"failures", failures(report)},
+              {"faults", faults_json(report)},
               {"conditions", conditions(report)},
               {"exclusions", exclusions(report)},
               {"boots", boots(report)}};

@@ -44,6 +44,11 @@ class Markdown {
         }
         out_ += "```\n";
     }
+    void print(const Verbatim& verbatim) {
+        out_ += "```\n";
+        for (const auto& line : verbatim.lines) out_ += line + "\n";
+        out_ += "```\n";
+    }
     void print(const Table& table) {
         if (!table.title.empty()) out_ += "**" + escaped(table.title) + "**\n";
         if (!table.caution.empty()) out_ += "*" + escaped(table.caution) + "*\n";

@@ -53,6 +53,9 @@ Result<ReportInput> gather(const store::Store& store, const std::string& evaluat
     auto console = store.console_events(evaluation_uid);
     if (!console) return pass(console);
     report.console = std::move(*console);
+    auto failed = store.failed_boots(evaluation_uid);
+    if (!failed) return pass(failed);
+    report.failed = std::move(*failed);
     auto conditions = store.conditions(evaluation_uid);
     if (!conditions) return pass(conditions);
     report.conditions = std::move(*conditions);

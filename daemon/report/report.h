@@ -20,6 +20,7 @@ struct ReportInput {
     std::vector<store::BootReport> check_boots;  ///< finished ones of the check block, which are in no figure
     std::vector<store::ArmRow> debug_arms;       ///< variants on which the checks ran as well; not among tree.arms
     std::vector<store::ConsoleEventRow> console;
+    std::vector<store::FailedBootRow> failed;     ///< boots, those of the check block as well
     std::vector<store::ConditionRow> conditions;  ///< of all runs that count, also after the last look
     Json experiment;                              ///< the resolved spec
     int look = -1;                                ///< the last one taken; -1: none yet, the figures are a preview

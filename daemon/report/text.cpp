@@ -153,6 +153,10 @@ class Text {
     void print(const Commands& commands) {
         for (const auto& words : commands.lines) print_command(words);
     }
+    void print(const Verbatim& verbatim) {
+        for (const auto& line : verbatim.lines)
+            out_ += without_trailing_space("    " + line.substr(0, bytes_of(line, text_width - 4))) + "\n";
+    }
     void print_command(const std::vector<std::string>& words);
     void print(const Table& table);
     void print_columns(const Table& table, std::size_t label, const std::vector<std::size_t>& columns,

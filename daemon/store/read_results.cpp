@@ -141,6 +141,23 @@ Result<std::vector<ConsoleEventRow>> Store::console_events(const std::string& ev
     });
 }
 
+Result<std::vector<FailedBootRow>> Store::failed_boots(const std::string& evaluation_uid) const {
+    auto query = impl_->database->statement(
+        "read the failed boots",
+        "SELECT failed.arm, failed.outcome, failed.detail, failed.console_path, event.kind, event.severity, "
+        "event.signature, event.text, failed.block, coalesce(event.line, 0) "
+        "FROM v_boot AS failed LEFT JOIN attempt ON attempt.uid = failed.attempt "
+        "LEFT JOIN console_event AS event ON event.id = (SELECT id FROM console_event WHERE attempt_id = attempt.id "
+        "ORDER BY CASE severity WHEN 'fatal' THEN 0 WHEN 'error' THEN 1 ELSE 2 END, id LIMIT 1) "
+        "WHERE failed.evaluation = ? AND failed.status = 'done' "
+        "AND failed.outcome IN ('boot-failure', 'kernel-crash', 'hang', 'workload-error') "
+        "ORDER BY failed.block, failed.repetition, failed.position");
+    return collect<FailedBootRow>(query.bind(evaluation_uid), [](const Statement& s, FailedBootRow& row) {
+        s.read(row.arm, row.outcome, row.detail, row.console_path, row.kind, row.severity, row.signature, row.text,
+               row.block, row.line);
+    });
+}
+
 Result<std::vector<TransitionRow>> Store::transitions(std::int64_t after, int limit) const {
     auto query =
         impl_->database->statement("read the transitions", "SELECT " KAB_TRANSITION_COLUMNS

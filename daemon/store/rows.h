@@ -201,6 +201,12 @@ struct ConsoleEventRow {
     std::int64_t block = 0, line = 0, boots = 0;  ///< boots: how many boots of the arm show this signature
 };
 
+struct FailedBootRow {  ///< a boot that failed through kernel or workload, with the worst that its console tells
+    std::string arm, outcome, detail, console_path;
+    std::string kind, severity, signature, text;  ///< empty when the console tells nothing
+    std::int64_t block = 0, line = 0;             ///< line: of the console, where that begins
+};
+
 struct TransitionRow {
     std::int64_t seq = 0, at = 0;
     std::string evaluation, object, name, from, to, detail;

@@ -51,6 +51,7 @@ class Store {
     Result<std::vector<ComparisonRow>> comparisons(const std::string& evaluation_uid) const;  ///< of the last look
     Result<std::vector<BootReport>> boots(const std::string& evaluation_uid) const;
     Result<std::vector<ConsoleEventRow>> console_events(const std::string& evaluation_uid) const;
+    Result<std::vector<FailedBootRow>> failed_boots(const std::string& evaluation_uid) const;  ///< in their order
     Result<std::vector<TransitionRow>> transitions(std::int64_t after, int limit) const;
     /// The newest `limit` of one evaluation, oldest first.
     Result<std::vector<TransitionRow>> last_transitions(const std::string& evaluation_uid, int limit) const;

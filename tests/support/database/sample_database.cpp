@@ -11,6 +11,23 @@ namespace {
 
 using store::Writer;
 
+constexpr const char* bug_text =
+    "kernel BUG at ipc/namespace.c:117!\n"
+    "(before) ------------[ cut here ]------------\n"
+    "invalid opcode: 0000 [#1] SMP\n"
+    "CPU: 1 PID: 93 Comm: kab-agent Not tainted 6.1.158 #1\n"
+    "RIP: 0010:free_ipc_ns+0x2c/0x90\n"
+    "Code: 00 00 5b 5d c3 0f 0b 48 89 df\n"
+    "RSP: 0018:ffffc900001b3e58 EFLAGS: 00010246\n"
+    "Call Trace:\n"
+    " <TASK>\n"
+    " put_ipc_ns+0x1b/0x90\n"
+    " free_nsproxy+0x3e/0x150\n"
+    " do_exit+0x2f1/0xa40\n"
+    " </TASK>\n"
+    "---[ end trace 0000000000000000 ]---\n"
+    "Kernel panic - not syncing: Fatal exception";
+
 void must(const Status& status) {
     if (!status) throw std::runtime_error(status.error().text());
 }
@@ -215,9 +232,11 @@ class Filler {
         end.console_sha256 = std::string(64, 'e');
         end.console_bytes = 18234;
         std::vector<store::NewConsoleEvent> events;
-        if (crash)
-            events.push_back(
-                {"bug", "fatal", "kernel BUG at ipc/namespace.c", "kernel BUG at ipc/namespace.c:117!", 412});
+        if (crash) {
+            events.push_back({"warning", "warning", "WARNING: CPU: N PID: N at kernel/workqueue.c:N __queue_work",
+                              "WARNING: CPU: 0 PID: 1 at kernel/workqueue.c:1433 __queue_work+0x3a1/0x480", 398});
+            events.push_back({"bug", "fatal", "kernel BUG at ipc/namespace.c", bug_text, 412});
+        }
         must(writer_.finish_attempt(attempt, end, events, tick()));
         if (!crash) must(writer_.accept_attempt(boot, attempt));
         must(writer_.set_boot(boot, "running", "done", end.outcome, end.detail, tick()));

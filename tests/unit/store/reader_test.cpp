@@ -65,10 +65,27 @@ TEST(Views, ACrashedBootHasNoSamplesButARow) {
     EXPECT_EQ(crashed, 2);
     const auto events = sample.store->console_events(test::sample_evaluation());
     ASSERT_TRUE(events);
-    ASSERT_EQ(events->size(), 1U);
-    EXPECT_EQ(events->front().boots, 2);
-    EXPECT_EQ(events->front().block, 2);
-    EXPECT_EQ(events->front().arm, "deferred-free");
+    ASSERT_EQ(events->size(), 2U);
+    EXPECT_EQ(events->front().kind, "warning");
+    for (const auto& event : *events) {
+        EXPECT_EQ(event.boots, 2);
+        EXPECT_EQ(event.block, 2);
+        EXPECT_EQ(event.arm, "deferred-free");
+    }
+    const auto failed = sample.store->failed_boots(test::sample_evaluation());
+    ASSERT_TRUE(failed) << failed.error().text();
+    ASSERT_EQ(failed->size(), 2U);
+    for (const auto& boot : *failed) {
+        EXPECT_EQ(boot.arm + " " + boot.outcome, "deferred-free kernel-crash");
+        EXPECT_EQ(boot.detail, "kernel BUG at ipc/namespace.c:117!");
+        EXPECT_EQ(boot.kind + " " + boot.severity, "bug fatal") << "the worst that its console tells";
+        EXPECT_EQ(boot.signature, "kernel BUG at ipc/namespace.c");
+        EXPECT_EQ(boot.line, 412);
+        EXPECT_NE(boot.text.find("put_ipc_ns"), std::string::npos);
+        EXPECT_NE(boot.console_path, "");
+    }
+    EXPECT_EQ(failed->front().block, 2);
+    EXPECT_EQ(failed->back().block, 4);
 }
 
 TEST(Readers, SamplesComeInBootOrderWithReasons) {
