@@ -41,7 +41,7 @@ BlockDesign block_design(std::span<const double> scores, int arms) {
     result.blocks = static_cast<int>(blocks);
     if (arms < 2 || blocks < 2) return result;
     std::vector<double> block_means(blocks), column(blocks);
-    for (std::size_t b = 0; b < blocks; ++b) block_means[b] = mean(scores.subspan(b * width, width));
+    row_means(scores, width, block_means);
     for (std::size_t a = 0; a < width; ++a) {
         for (std::size_t b = 0; b < blocks; ++b) column[b] = scores[b * width + a];
         result.arm_means.push_back(mean(column));

@@ -11,6 +11,7 @@
 #include "daemon/stats/describe.h"
 #include "daemon/stats/sums.h"
 #include "daemon/stats/vector_math.h"
+#include "daemon/stats/wide.h"
 
 namespace kab::stats {
 namespace {
@@ -52,10 +53,13 @@ bool is_normal(double value) {
     return value >= std::numeric_limits<double>::min() && value <= std::numeric_limits<double>::max();
 }
 
-bool all_normal(std::span<const double> values) {
-    bool all = true;
-    for (const double value : values) all &= is_normal(value);
-    return all;
+KAB_WIDE bool all_normal(std::span<const double> values) {
+    constexpr double least = std::numeric_limits<double>::min(), most = std::numeric_limits<double>::max();
+    const double* const at = values.data();
+    const std::size_t n = values.size();
+    std::int64_t odd = 0;  // as wide as the values, so that many are looked at together
+    for (std::size_t i = 0; i < n; ++i) odd += at[i] >= least && at[i] <= most ? 0 : 1;
+    return odd == 0;
 }
 
 bool same_boot(const Cell& a, const Cell& b) {
@@ -79,7 +83,8 @@ Cells::Cells(const Input& input) : series_(input.series.size() + 1), arms_(input
     }
     std::vector<int> excluded = input.excluded_blocks;
     std::sort(excluded.begin(), excluded.end());
-    if (!place(input.observations, excluded)) {
+    const bool table = excluded.empty() && place_table(input.observations);
+    if (!table && !place(input.observations, excluded)) {
         auto sorted = input.observations;
         std::sort(sorted.begin(), sorted.end(), before);
         place(sorted, excluded);
@@ -91,6 +96,53 @@ Cells::Cells(const Input& input) : series_(input.series.size() + 1), arms_(input
 std::span<const Cell> Cells::of(int series) const {
     const auto s = static_cast<std::size_t>(series);
     return std::span(cells_).subspan(series_[s].cells, series_[s + 1].cells - series_[s].cells);
+}
+
+/// False when the observations are not what most evaluations have: every boot with all series, with the same iterations
+/// in each, and every block with all arms, all ascending, boot by boot. Then one pass over them is enough.
+bool Cells::place_table(std::span<const Observation> observations) {
+    const std::size_t count = series_.size() - 1;
+    if (observations.empty() || count == 0 || arms_ == 0) return false;
+    const auto first = run_at(observations, 0);
+    const std::size_t width = first.size(), boots = observations.size() / (width * count);
+    if (boots * width * count != observations.size() || boots % arms_ != 0 || !ascending(first)) return false;
+    size_ = observations.size();
+    values_ = std::make_unique_for_overwrite<double[]>(size_);
+    const Observation* o = observations.data();
+    for (std::size_t boot = 0; boot < boots; ++boot) {
+        const int block = o->block, arm = static_cast<int>(boot % arms_);
+        if (arm == 0 && boot > 0 && o[-1].block >= block) return false;
+        if (arm > 0 && o[-1].block != block) return false;
+        int differ = 0;  // no bit of any of them may
+        for (std::size_t s = 0; s < count; ++s) {
+            double* const to = &values_[(s * boots + boot) * width];
+            for (std::size_t k = 0; k < width; ++k, ++o) {
+                differ |= (o->block ^ block) | (o->arm ^ arm) | (o->series ^ static_cast<int>(s)) |
+                          (o->iteration ^ first[k].iteration);
+                to[k] = o->value;
+            }
+        }
+        if (differ != 0) return false;
+    }
+    make_table_cells(observations, width);
+    return true;
+}
+
+void Cells::make_table_cells(std::span<const Observation> observations, std::size_t width) {
+    const std::size_t count = series_.size() - 1, boots = size_ / (width * count);
+    for (std::size_t k = 0; k < width; ++k) iterations_.push_back(observations[k].iteration);
+    cells_.reserve(count * boots);
+    for (std::size_t s = 0; s <= count; ++s) {
+        series_[s].cells = s * boots;
+        series_[s].values = s * boots * width;
+        series_[s].table = true;
+        if (s == count) break;
+        for (std::size_t boot = 0; boot < boots; ++boot) {
+            const Observation& o = observations[boot * width * count];
+            const auto begin = static_cast<std::uint32_t>(series_[s].values + boot * width);
+            cells_.push_back({o.block, o.arm, begin, static_cast<std::uint32_t>(width)});
+        }
+    }
 }
 
 /// Values and boots of each series. False when a boot's values do not stand together, ascending by iteration, so that

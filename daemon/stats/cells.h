@@ -63,6 +63,8 @@ class Cells {
         std::vector<int> iterations;  ///< of its first boot
     };
 
+    bool place_table(std::span<const Observation> observations);
+    void make_table_cells(std::span<const Observation> observations, std::size_t width);
     bool place(std::span<const Observation> observations, const std::vector<int>& excluded);
     bool count(std::span<const Observation> observations, const std::vector<int>& excluded);
     bool sort_cells();

@@ -12,6 +12,7 @@
 #include "daemon/stats/mann_whitney.h"
 #include "daemon/stats/power.h"
 #include "daemon/stats/signed_rank.h"
+#include "daemon/stats/sorting.h"
 #include "daemon/stats/welch.h"
 #include "daemon/stats/words.h"
 
@@ -67,7 +68,7 @@ double rank_equivalence(std::span<const double> arm, std::span<const double> aga
 }
 
 void rank_row(Measured& m, std::vector<double> ascending) {
-    std::sort(ascending.begin(), ascending.end());
+    sort_ascending(ascending);
     const SignedRank ranks = signed_rank_ascending(ascending);
     m.row.p_rank = ranks.p;
     m.rank_least_p = least_signed_rank_p(ranks.n);

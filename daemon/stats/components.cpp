@@ -17,11 +17,14 @@ double mean_of(const BootValues& boot) {
     return boot.mean ? *boot.mean : mean(boot.values);
 }
 
+/// Most boots even share their list.
+bool same(std::span<const int> a, std::span<const int> b) {
+    return a.size() == b.size() && (a.data() == b.data() || std::equal(a.begin(), a.end(), b.begin()));
+}
+
 bool same_iterations(std::span<const BootValues> boots) {
-    return std::all_of(boots.begin(), boots.end(), [&](const BootValues& boot) {
-        return std::equal(boot.iterations.begin(), boot.iterations.end(), boots.front().iterations.begin(),
-                          boots.front().iterations.end());
-    });
+    return std::all_of(boots.begin(), boots.end(),
+                       [&](const BootValues& boot) { return same(boot.iterations, boots.front().iterations); });
 }
 
 /// Least-squares slopes of the values of boots over their iteration index.
@@ -29,8 +32,7 @@ class Slopes {
   public:
     /// Nullopt when there is but one index.
     std::optional<double> of(const BootValues& boot) {
-        if (!std::equal(boot.iterations.begin(), boot.iterations.end(), indices_.begin(), indices_.end()))
-            prepare(boot.iterations);
+        if (!same(boot.iterations, indices_)) prepare(boot.iterations);
         if (!(squares_ > 0)) return std::nullopt;
         const double level = mean_of(boot);
         double products = 0;
@@ -41,7 +43,7 @@ class Slopes {
   private:
     /// Most boots have the indices of the one before.
     void prepare(std::span<const int> indices) {
-        indices_.assign(indices.begin(), indices.end());
+        indices_ = indices;
         double centre = 0;
         for (const int index : indices) centre += index;
         centre /= static_cast<double>(indices.size());
@@ -53,7 +55,7 @@ class Slopes {
         }
     }
 
-    std::vector<int> indices_;
+    std::span<const int> indices_;
     std::vector<double> offs_;  ///< from their mean
     double squares_ = 0;
 };
@@ -69,8 +71,12 @@ Rests rests_of(std::span<const BootValues> boots, std::span<const double> means)
     if (same_iterations(boots)) {
         const std::size_t count = boots.front().values.size();
         rests.values.resize(count * boots.size());
-        for (std::size_t i = 0; i < boots.size(); ++i)
-            for (std::size_t j = 0; j < count; ++j) rests.values[j * boots.size() + i] = boots[i].values[j] - means[i];
+        for (std::size_t i = 0; i < boots.size(); ++i) {
+            const double* const values = boots[i].values.data();
+            const double level = means[i];
+            double* const to = &rests.values[i];
+            for (std::size_t j = 0, at = 0; j < count; ++j, at += boots.size()) to[at] = values[j] - level;
+        }
         for (std::size_t j = 1; j <= count; ++j) rests.ends.push_back(j * boots.size());
         return rests;
     }

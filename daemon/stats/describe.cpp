@@ -21,10 +21,13 @@ struct Seen {
     void add(std::span<const double> of_boot, double mean) {
         boot_means.push_back(mean);
         values += of_boot.size();
+        double low = least, high = most;  // in registers meanwhile
         for (const double value : of_boot) {
-            least = std::min(least, value);
-            most = std::max(most, value);
+            low = std::min(low, value);
+            high = std::max(high, value);
         }
+        least = low;
+        most = high;
     }
 };
 

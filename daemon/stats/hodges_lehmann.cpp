@@ -11,6 +11,7 @@
 
 #include "daemon/stats/distributions.h"
 #include "daemon/stats/rank_distributions.h"
+#include "daemon/stats/wide.h"
 
 namespace kab::stats {
 namespace {
@@ -84,46 +85,93 @@ class WalshAverages {
     std::span<const double> sorted_;
 };
 
-/// The Walsh averages of a few values, listed in buckets of ascending values: what is wanted is looked for in one of
-/// them.
+/// Ascending places in an ascending list, from 1: lower end of the interval, the two middle values, upper end.
+using Places = std::array<std::int64_t, 4>;
+using AtPlaces = std::array<double, 4>;
+
+constexpr std::size_t most_listed = 64;  ///< values
+
+/// Walsh averages of at most so many ascending values, a row for each.
+KAB_WIDE std::size_t list_averages(std::span<const double> ascending, double* to) {
+    std::array<double, most_listed> halves;
+    const std::size_t n = ascending.size();
+    for (std::size_t i = 0; i < n; ++i) halves[i] = ascending[i] / 2;
+    std::size_t all = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double own = halves[i];
+        for (std::size_t j = i; j < n; ++j) to[all + j - i] = own + halves[j];
+        all += n - i;
+    }
+    return all;
+}
+
+/// (value - least) * scale as a whole number, at most `most`.
+KAB_WIDE void number_buckets(std::span<const double> values, double least, double scale, double most, int* to) {
+    const std::size_t n = values.size();
+    const double* const from = values.data();
+    for (std::size_t i = 0; i < n; ++i) {
+        const double at = (from[i] - least) * scale;
+        to[i] = static_cast<int>(at < most ? at : most);
+    }
+}
+
+/// The Walsh averages of a few values, counted in buckets of ascending values: only the buckets that are asked for are
+/// put in order.
 class ListedAverages {
   public:
-    static constexpr std::size_t most_values = 64;
-
     /// False where no bucket can be told from another; then nothing can be selected.
     bool list(std::span<const double> ascending) {
         const double least = ascending.front(), scale = buckets / (ascending.back() - least);
         if (!std::isfinite(scale) || !(scale > 0)) return false;
-        std::array<double, most_values> halves;
-        for (std::size_t i = 0; i < ascending.size(); ++i) halves[i] = ascending[i] / 2;
-        std::size_t all = 0;
-        for (std::size_t i = 0; i < ascending.size(); ++i)
-            for (std::size_t j = i; j < ascending.size(); ++j) averages_[all++] = halves[i] + halves[j];
-        for (std::size_t i = 0; i < all; ++i)
-            bucket_[i] = static_cast<int>(std::min((averages_[i] - least) * scale, buckets - 1.0));
+        all_ = list_averages(ascending, averages_.data());
+        number_buckets(std::span(averages_.data(), all_), least, scale, buckets - 1.0, bucket_.data());
         ends_.fill(0);
-        for (std::size_t i = 0; i < all; ++i) ++ends_[static_cast<std::size_t>(bucket_[i]) + 1];
-        for (std::size_t b = 1; b <= buckets; ++b) ends_[b] += ends_[b - 1];
-        // Each bucket's place begins where the one before ends, which is where ends_ stands once all are placed.
-        for (std::size_t i = 0; i < all; ++i) placed_[ends_[static_cast<std::size_t>(bucket_[i])]++] = averages_[i];
+        for (std::size_t i = 0; i < all_; ++i) ++ends_[static_cast<std::size_t>(bucket_[i])];
+        std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
         return true;
     }
-    /// The k-th smallest, k from 1.
-    double select(std::int64_t k) {
-        const auto at = static_cast<std::uint32_t>(k - 1);
-        const auto end = std::upper_bound(ends_.begin(), ends_.begin() + buckets, at);
-        const std::uint32_t begin = end == ends_.begin() ? 0 : *(end - 1);
-        std::nth_element(placed_.begin() + begin, placed_.begin() + at, placed_.begin() + *end);
-        return placed_[at];
+    AtPlaces select(const Places& places) {
+        std::array<std::uint8_t, buckets> wanted{};
+        std::array<std::size_t, 4> of_places;
+        for (std::size_t p = 0; p < places.size(); ++p) {
+            of_places[p] = p > 0 && places[p] == places[p - 1] ? of_places[p - 1] : bucket_of(places[p]);
+            wanted[of_places[p]] = 1;
+        }
+        // Without a jump that depends on the data: a value that is not wanted is written over by the next.
+        std::size_t size = 0;
+        for (std::size_t i = 0; i < all_; ++i) {
+            kept_[size] = averages_[i];
+            size += wanted[static_cast<std::size_t>(bucket_[i])];
+        }
+        std::sort(kept_.begin(), kept_.begin() + size);
+        AtPlaces result;
+        std::size_t last = buckets, left_out = 0, kept = 0;  // kept: up to the end of the last bucket
+        for (std::size_t p = 0; p < places.size(); ++p) {
+            const std::size_t bucket = of_places[p];
+            if (bucket != last) {
+                const std::size_t begin = bucket == 0 ? 0 : ends_[bucket - 1];
+                left_out = begin - kept;
+                kept += ends_[bucket] - begin;
+                last = bucket;
+            }
+            result[p] = kept_[static_cast<std::size_t>(places[p]) - 1 - left_out];
+        }
+        return result;
     }
 
   private:
     static constexpr int buckets = 256;
-    static constexpr std::size_t most = most_values * (most_values + 1) / 2;
+    static constexpr std::size_t most = most_listed * (most_listed + 1) / 2;
 
-    std::array<double, most> averages_, placed_;
+    std::size_t bucket_of(std::int64_t place) const {
+        const auto at = static_cast<std::uint32_t>(place - 1);
+        return static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
+    }
+
+    std::array<double, most> averages_, kept_;
     std::array<int, most> bucket_;
-    std::array<std::uint32_t, buckets + 1> ends_;
+    std::array<std::uint32_t, buckets> ends_;  ///< how many averages there are up to the end of each bucket
+    std::size_t all_ = 0;
 };
 
 class PairDifferences {
@@ -181,26 +229,26 @@ Pick pick_asymptotic(double centre, double variance, double level) {
     return {static_cast<std::int64_t>(k), 1 - 2 * normal_upper((centre - k + 0.5) / root)};
 }
 
-/// `nth`: the k-th smallest, k from 1.
-template <class Nth>
-void fill(HodgesLehmann& result, std::int64_t all, const Pick& pick, const Nth& nth) {
-    const double upper_middle = nth(all / 2 + 1);
-    const double lower_middle = all % 2 == 1 ? upper_middle : nth(all / 2);
-    result.estimate = lower_middle + (upper_middle - lower_middle) / 2;
-    result.low = nth(pick.k);
-    result.high = nth(all + 1 - pick.k);
+/// Of a list of `all` values.
+Places places_of(std::int64_t all, const Pick& pick) {
+    return {pick.k, (all + 1) / 2, all / 2 + 1, all + 1 - pick.k};
+}
+
+HodgesLehmann made_of(const AtPlaces& at, const Pick& pick) {
+    return {at[1] + (at[2] - at[1]) / 2, at[0], at[3], pick.level};
 }
 
 template <class Set>
 HodgesLehmann estimate(const Set& set, std::int64_t all, const Pick& pick) {
-    HodgesLehmann result;
-    result.level = pick.level;
     if (!std::isfinite(set.least()) || !std::isfinite(set.most())) {  // a difference beyond the largest double
-        result.estimate = result.low = result.high = std::numeric_limits<double>::quiet_NaN();
-        return result;
+        constexpr double none = std::numeric_limits<double>::quiet_NaN();
+        return {none, none, none, pick.level};
     }
-    fill(result, all, pick, [&](std::int64_t k) { return select(set, k); });
-    return result;
+    const Places places = places_of(all, pick);
+    AtPlaces at;
+    for (std::size_t p = 0; p < places.size(); ++p)
+        at[p] = p > 0 && places[p] == places[p - 1] ? at[p - 1] : select(set, places[p]);
+    return made_of(at, pick);
 }
 
 }  // namespace
@@ -217,16 +265,12 @@ HodgesLehmann hodges_lehmann_ascending(std::span<const double> differences, doub
     const auto size = static_cast<double>(n);
     const Pick pick = n <= 100 ? pick_exact(signed_rank_cumulative(static_cast<int>(n)), level)
                                : pick_asymptotic(size * (size + 1) / 4, size * (size + 1) * (2 * size + 1) / 24, level);
-    if (differences.size() <= ListedAverages::most_values) {
+    const std::int64_t all = n * (n + 1) / 2;
+    if (differences.size() <= most_listed) {
         ListedAverages listed;
-        if (listed.list(differences)) {
-            HodgesLehmann result;
-            result.level = pick.level;
-            fill(result, n * (n + 1) / 2, pick, [&](std::int64_t k) { return listed.select(k); });
-            return result;
-        }
+        if (listed.list(differences)) return made_of(listed.select(places_of(all, pick)), pick);
     }
-    return estimate(WalshAverages(differences), n * (n + 1) / 2, pick);
+    return estimate(WalshAverages(differences), all, pick);
 }
 
 HodgesLehmann hodges_lehmann_shift(std::span<const double> x, std::span<const double> y, double level) {

@@ -56,11 +56,16 @@ std::span<const Cell> until(std::span<const Cell> cells, int last_block) {
 void pair_regular(Pairs& result, std::vector<double>& against_scores, std::span<const Cell> cells, std::size_t arms,
                   int arm, int against) {
     const auto a = static_cast<std::size_t>(arm), b = static_cast<std::size_t>(against);
-    for (std::size_t i = 0; i < cells.size(); i += arms) {
-        result.blocks.push_back(cells[i].block);
-        result.d.push_back(cells[i + a].score - cells[i + b].score);
-        against_scores.push_back(cells[i + b].score);
-        result.tolerance = std::max({result.tolerance, std::abs(cells[i + a].score), std::abs(cells[i + b].score)});
+    const std::size_t blocks = cells.size() / arms;
+    result.blocks.resize(blocks);
+    result.d.resize(blocks);
+    against_scores.resize(blocks);
+    for (std::size_t i = 0; i < blocks; ++i) {
+        const double score = cells[i * arms + a].score, other = cells[i * arms + b].score;
+        result.blocks[i] = cells[i * arms].block;
+        result.d[i] = score - other;
+        against_scores[i] = other;
+        result.tolerance = std::max({result.tolerance, std::abs(score), std::abs(other)});
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "daemon/stats/distributions.h"
 #include "daemon/stats/vector_math.h"
+#include "daemon/stats/wide.h"
 
 namespace kab::stats {
 namespace {
@@ -71,29 +72,42 @@ struct Density {
 };
 
 /// In a fixed order that leaves the processor four sums to work on.
-double dot(std::span<const double> a, std::span<const double> b) {
-    std::array<double, 4> part{};
+KAB_WIDE double dot(std::span<const double> a, std::span<const double> b) {
+    Lanes part{};
     std::size_t i = 0;
-    for (; i + 4 <= a.size(); i += 4)
-        for (std::size_t k = 0; k < 4; ++k) part[k] += a[i + k] * b[i + k];
+    for (; i + lanes <= a.size(); i += lanes)
+        part += Lanes{a[i], a[i + 1], a[i + 2], a[i + 3]} * Lanes{b[i], b[i + 1], b[i + 2], b[i + 3]};
     for (; i < a.size(); ++i) part[0] += a[i] * b[i];
     return (part[0] + part[1]) + (part[2] + part[3]);
 }
 
-/// kernel: the normal density of the step from each node to `score`, without its constant factor.
-void fill_kernel(Density& density, double score, double root) {
+/// kernel: of each score a row with the normal density of the step to it from each node, without its constant factor.
+KAB_WIDE void fill_kernel(Density& density, std::span<const double> scores, double root) {
     const double scale = -0.5 / (root * root);
-    density.kernel.resize(density.at.size());
-    for (std::size_t i = 0; i < density.at.size(); ++i) {
-        const double off = score - density.at[i];
-        density.kernel[i] = scale * (off * off);
+    const std::size_t nodes = density.at.size();
+    density.kernel.resize(scores.size() * nodes);
+    const double* const at = density.at.data();
+    for (std::size_t s = 0; s < scores.size(); ++s) {
+        double* const to = density.kernel.data() + s * nodes;
+        for (std::size_t i = 0; i < nodes; ++i) {
+            const double off = scores[s] - at[i];
+            to[i] = scale * (off * off);
+        }
     }
     exp_all(density.kernel);
 }
 
-double crossing_density(Density& density, double score, double root) {
-    fill_kernel(density, score, root);
-    return dot(density.mass, density.kernel) * normal_density(0) / root;
+/// `to`: one place a score.
+void crossing_densities(Density& density, std::span<const double> scores, double root, std::span<double> to) {
+    constexpr std::size_t at_once = 8;  // one exponential waits for its own parts only, so that many take less time
+    for (std::size_t begin = 0; begin < scores.size(); begin += at_once) {
+        const auto some = scores.subspan(begin, std::min(at_once, scores.size() - begin));
+        fill_kernel(density, some, root);
+        for (std::size_t i = 0; i < some.size(); ++i) {
+            const auto row = std::span(density.kernel).subspan(i * density.at.size(), density.at.size());
+            to[begin + i] = dot(density.mass, row) * normal_density(0) / root;
+        }
+    }
 }
 
 /// Probability to be above a score, and its first two derivatives by the score.
@@ -103,7 +117,8 @@ struct Crossing {
 
 Crossing crossing(Density& density, double score, double root) {
     Crossing result;
-    result.slope = -crossing_density(density, score, root);
+    crossing_densities(density, std::span(&score, 1), root, std::span(&result.slope, 1));
+    result.slope = -result.slope;
     for (std::size_t i = 0; i < density.at.size(); ++i) {
         const double z = (score - density.at[i]) / root;
         result.p += density.mass[i] * normal_upper(z);
@@ -140,13 +155,13 @@ Density continuation(Density& before, double score, double t, double step_root, 
     Density result;
     result.at.resize(rule.nodes.size());
     result.mass.resize(rule.nodes.size());
-    for (std::size_t i = 0; i < result.at.size(); ++i) {
-        const double x = low + (rule.nodes[i] + 1) / 2 * length;
-        const double density =
-            before.at.empty() ? normal_density(x / step_root) / step_root : crossing_density(before, x, step_root);
-        result.at[i] = x;
-        result.mass[i] = rule.weights[i] * length / 2 * density;
-    }
+    for (std::size_t i = 0; i < result.at.size(); ++i) result.at[i] = low + (rule.nodes[i] + 1) / 2 * length;
+    if (before.at.empty())
+        for (std::size_t i = 0; i < result.at.size(); ++i)
+            result.mass[i] = normal_density(result.at[i] / step_root) / step_root;
+    else
+        crossing_densities(before, result.at, step_root, result.mass);
+    for (std::size_t i = 0; i < result.at.size(); ++i) result.mass[i] = rule.weights[i] * length / 2 * result.mass[i];
     return result;
 }
 
@@ -258,13 +273,15 @@ RepeatedP::RepeatedP(std::vector<double> information) : information_(std::move(i
 }
 
 double RepeatedP::log_nominal(double log_alpha) const {
+    const auto node = std::find(nodes_.begin(), nodes_.end(), log_alpha);
+    if (node != nodes_.end()) return values_[static_cast<std::size_t>(node - nodes_.begin())];
+    // Apart from the sums, in which each addition waits for the one before.
+    std::array<double, chebyshev_nodes> shares;
+    for (std::size_t i = 0; i < shares.size(); ++i) shares[i] = weights_[i] / (log_alpha - nodes_[i]);
     double top = 0, bottom = 0;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        const double off = log_alpha - nodes_[i];
-        if (off == 0) return values_[i];
-        const double share = weights_[i] / off;
-        top += share * values_[i];
-        bottom += share;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+        top += shares[i] * values_[i];
+        bottom += shares[i];
     }
     return top / bottom;
 }

@@ -1,9 +1,10 @@
 #include "daemon/stats/sums.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
+
+#include "daemon/stats/wide.h"
 
 namespace kab::stats {
 namespace {
@@ -29,7 +30,18 @@ class Accumulator {
     double sum_ = 0, lost_ = 0;
 };
 
-constexpr std::size_t lanes = 4, few = 16;
+constexpr std::size_t few = 16;
+
+/// What Accumulator does.
+struct WideAccumulator {
+    Lanes sum{}, lost{};
+
+    [[gnu::always_inline]] void add(const Lanes& value) {
+        const Lanes next = sum + value, part = next - sum;
+        lost += (sum - (next - part)) + (value - part);
+        sum = next;
+    }
+};
 
 /// The sum of term(0) .. term(n - 1): of many terms every fourth apart and then the four, so that an addition need not
 /// wait for the one before it, and a wide register can take all four.
@@ -38,14 +50,9 @@ template <class Term>
     Accumulator total;
     std::size_t i = 0;
     if (n >= few) {
-        std::array<double, lanes> sums{}, lost{};
-        for (; i + lanes <= n; i += lanes)
-            for (std::size_t k = 0; k < lanes; ++k) {
-                const double value = term(i + k), next = sums[k] + value, part = next - sums[k];
-                lost[k] += (sums[k] - (next - part)) + (value - part);
-                sums[k] = next;
-            }
-        for (std::size_t k = 0; k < lanes; ++k) total.add(Accumulator(sums[k], lost[k]));
+        WideAccumulator wide;
+        for (; i + lanes <= n; i += lanes) wide.add(Lanes{term(i), term(i + 1), term(i + 2), term(i + 3)});
+        for (std::size_t k = 0; k < lanes; ++k) total.add(Accumulator(wide.sum[k], wide.lost[k]));
     }
     for (; i < n; ++i) total.add(term(i));
     return total.total();
@@ -53,7 +60,7 @@ template <class Term>
 
 }  // namespace
 
-double sum(std::span<const double> values) {
+KAB_WIDE double sum(std::span<const double> values) {
     return compensated(values.size(), [&](std::size_t i) { return values[i]; });
 }
 
@@ -66,28 +73,24 @@ double mean(std::span<const double> values) {
     return compensated(values.size(), [&](std::size_t i) { return values[i] / n; });
 }
 
-void row_means(std::span<const double> table, std::size_t width, std::span<double> to) {
+KAB_WIDE void row_means(std::span<const double> table, std::size_t width, std::span<double> to) {
     std::size_t row = 0;
     const auto n = static_cast<double>(width);
     if (width < few)
         for (; row + lanes <= to.size(); row += lanes) {
             const double* const at = table.data() + row * width;
-            std::array<double, lanes> sums{}, lost{};
+            WideAccumulator wide;
             for (std::size_t i = 0; i < width; ++i)
-                for (std::size_t k = 0; k < lanes; ++k) {
-                    const double value = at[k * width + i], next = sums[k] + value, part = next - sums[k];
-                    lost[k] += (sums[k] - (next - part)) + (value - part);
-                    sums[k] = next;
-                }
+                wide.add(Lanes{at[i], at[width + i], at[2 * width + i], at[3 * width + i]});
             for (std::size_t k = 0; k < lanes; ++k) {
-                const double plain = Accumulator(sums[k], lost[k]).total();
+                const double plain = Accumulator(wide.sum[k], wide.lost[k]).total();
                 to[row + k] = std::isfinite(plain) ? plain / n : mean(table.subspan((row + k) * width, width));
             }
         }
     for (; row < to.size(); ++row) to[row] = mean(table.subspan(row * width, width));
 }
 
-Moments moments(std::span<const double> values) {
+KAB_WIDE Moments moments(std::span<const double> values) {
     Moments result;
     result.n = values.size();
     result.mean = mean(values);

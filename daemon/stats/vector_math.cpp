@@ -5,13 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The same source once for each width of registers; which one runs changes no digit.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_UNDEFINED__)
-#define KAB_WIDE __attribute__((target_clones("default", "avx2", "arch=x86-64-v4"), optimize("O3")))
-#else
-#define KAB_WIDE
-#endif
+#include "daemon/stats/wide.h"
 
 namespace kab::stats {
 namespace {
