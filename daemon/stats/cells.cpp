@@ -131,17 +131,20 @@ bool Cells::place_table(std::span<const Observation> observations) {
 void Cells::make_table_cells(std::span<const Observation> observations, std::size_t width) {
     const std::size_t count = series_.size() - 1, boots = size_ / (width * count);
     for (std::size_t k = 0; k < width; ++k) iterations_.push_back(observations[k].iteration);
+    std::vector<int> blocks;
+    blocks.reserve(boots / arms_);
+    for (std::size_t i = 0; i < size_; i += width * count * arms_) blocks.push_back(observations[i].block);
     cells_.reserve(count * boots);
     for (std::size_t s = 0; s <= count; ++s) {
         series_[s].cells = s * boots;
         series_[s].values = s * boots * width;
         series_[s].table = true;
         if (s == count) break;
-        for (std::size_t boot = 0; boot < boots; ++boot) {
-            const Observation& o = observations[boot * width * count];
-            const auto begin = static_cast<std::uint32_t>(series_[s].values + boot * width);
-            cells_.push_back({o.block, o.arm, begin, static_cast<std::uint32_t>(width)});
-        }
+        std::size_t begin = series_[s].values;
+        for (const int block : blocks)
+            for (std::size_t arm = 0; arm < arms_; ++arm, begin += width)
+                cells_.push_back({block, static_cast<int>(arm), static_cast<std::uint32_t>(begin),
+                                  static_cast<std::uint32_t>(width)});
     }
 }
 

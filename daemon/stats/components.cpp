@@ -114,12 +114,12 @@ std::optional<double> iteration_variance(std::span<const BootValues> boots, std:
 
 /// Scores of the blocks that have all arms, block by block.
 std::vector<double> complete_blocks(std::span<const BootValues> boots, std::span<const double> means, int& arms) {
-    std::vector<int> all_arms;
-    for (const auto& boot : boots) all_arms.push_back(boot.arm);
-    std::sort(all_arms.begin(), all_arms.end());
-    all_arms.erase(std::unique(all_arms.begin(), all_arms.end()), all_arms.end());
+    std::vector<int> all_arms;  // few
+    for (const auto& boot : boots)
+        if (std::find(all_arms.begin(), all_arms.end(), boot.arm) == all_arms.end()) all_arms.push_back(boot.arm);
     arms = static_cast<int>(all_arms.size());
     std::vector<double> scores;
+    scores.reserve(boots.size());
     for (std::size_t begin = 0; begin < boots.size();) {
         std::size_t end = begin;
         while (end < boots.size() && boots[end].block == boots[begin].block) ++end;
@@ -156,11 +156,14 @@ Components variance_components(std::span<const BootValues> boots, IndexMeans ind
     Components result;
     std::vector<double> means;
     means.reserve(boots.size());
-    double inverse = 0;
+    double inverse = 0, share = 0;
+    std::size_t size = 0;  // mostly that of all boots
     for (const auto& boot : boots) {
         means.push_back(mean_of(boot));
         if (boot.values.empty()) return result;
-        inverse += 1 / static_cast<double>(boot.values.size());
+        if (boot.values.size() != size) share = 1 / static_cast<double>(boot.values.size());
+        size = boot.values.size();
+        inverse += share;
     }
     if (boots.empty()) return result;
     const double n = static_cast<double>(boots.size()) / inverse;
