@@ -90,7 +90,7 @@ TEST(AgentDialog, noise_and_other_versions_are_errors) {
     AgentDialog other(plan);
     msg::AgentHello hello;
     hello.major = 2;
-    EXPECT_EQ(converse(other, {hello}), "speaks protocol 2.1, this is 1.2");
+    EXPECT_EQ(converse(other, {hello}), "speaks protocol 2.2, this is 1.2");
 }
 
 TEST(PlanMismatch, clock_and_cpus_are_checked) {
