@@ -163,7 +163,7 @@ exec qemu-system-x86_64 "$@"
         self.assertEqual(finished["outcome"], "infra-error")
         self.assertTrue(finished["detail"].startswith("kab-agent: "), finished["detail"])
         finished = self.outcome(guest.hello(major=7), guest.HANG)
-        self.assertEqual((finished["outcome"], finished["detail"]), ("infra-error", "kab-agent: speaks protocol 7.0, this is 1.1"))
+        self.assertEqual((finished["outcome"], finished["detail"]), ("infra-error", "kab-agent: speaks protocol 7.0, this is 1.2"))
         killed = (guest.hello(), guest.AWAIT_PLAN, guest.run(1), guest.started(2),
                   guest.console("[ 9.0] Out of memory: Killed process 17 (init)\n"), guest.error(0, "the agent was killed"), guest.RESET)
         finished = self.outcome(*killed, runs=3)
