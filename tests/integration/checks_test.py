@@ -12,6 +12,7 @@ LEAK = Path(__file__).resolve().parents[1] / "patches/linux-6.1/0001-ipc-do-not-
 
 SLEEP = LEAK.with_name("0002-ipc-allocate-under-mq_lock.patch")
 IMPATIENT = LEAK.with_name("0003-proc-remove-an-entry-without-waiting-for-its-users.patch")
+UNASKED = LEAK.with_name("0004-ipc-sem-do-not-check-permissions-in-semop.patch")
 REMOVABLE = "linux-6.1/proc-read/test/0001-proc-an-entry-that-can-be-removed-for-a-self-check.patch"
 
 
@@ -44,29 +45,36 @@ class Checks(unittest.TestCase):
             done = self.kab.run("run", file)
         return done
 
-    def test_an_arm_that_leaks_is_stopped_before_it_is_timed_and_said_first(self):
-        file = self.kab.write("leak.yaml", spec(f"  right: {{}}\n  leaking: {{patches: [{LEAK}]}}"))
+    def test_arms_that_are_wrong_are_stopped_before_they_are_timed_and_said_first(self):
+        """One leaks, one asks nobody for permission: neither has anything on its console."""
+        arms = f"  right: {{}}\n  leaking: {{patches: [{LEAK}]}}\n  unasked: {{patches: [{UNASKED}]}}"
+        file = self.kab.write("leak.yaml", spec(arms, checks="[ipcns-check, sem-check]"))
         done = self.evaluate(file)
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # worse than its baseline
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # worse than their baseline
 
         with self.subTest("the report says it before anything else"):
             text = " ".join(done.stdout.split())
-            self.assertIn("Is it faster not to free an IPC namespace? WRONG: leaking failed its checks (ipcns-check) as "
-                          "it is: workload-error: ipcns-check: ", text)
+            self.assertIn("Is it faster not to free an IPC namespace? WRONG: leaking failed its checks (ipcns-check, "
+                          "sem-check) as it is: workload-error: ipcns-check: ", text)
             self.assertIn("leaves memory behind", text)
-            self.assertIn("ipcns-check: FAILED on leaking; passed on right", text)
+            self.assertIn("WRONG: unasked failed its checks (ipcns-check, sem-check) as it is: workload-error: "
+                          "sem-check: ", text)
+            self.assertIn("mode 600: semop +1 by another user", text)
+            self.assertIn("ipcns-check, sem-check: FAILED on leaking, unasked; passed on right", text)
             self.assertEqual([line for line in done.stdout.splitlines() if len(line) > 78], [])
-        with self.subTest("nothing of it was timed"):
+        with self.subTest("nothing of them was timed"):
             self.assertEqual(self.kab.query("select arm, block, outcome from v_boot order by arm, block"),
-                             [["leaking", 0, "workload-error"], ["right", 0, "ok"]])
+                             [["leaking", 0, "workload-error"], ["right", 0, "ok"], ["unasked", 0, "workload-error"]])
             self.assertEqual(self.kab.query("select count(*) from v_sample")[0][0], 0)
+            self.assertEqual(self.kab.query("select count(*) from console_event")[0][0], 0)
         with self.subTest("status, show and JSON"):
-            self.assertEqual(self.kab.query("select name, status from arm order by position"),
-                             [["right", "ready"], ["leaking", "stopped"], ["A'", "ready"]])
+            self.assertEqual(
+                self.kab.query("select name, status from arm order by position"),
+                [["right", "ready"], ["leaking", "stopped"], ["unasked", "stopped"], ["A'", "ready"]])
             report = json.loads(self.kab.run("report", "last", "--format", "json").stdout)
             self.assertEqual(report["verdict"], "regressed")
             self.assertEqual([(r["arm"], r["outcome"]) for r in report["checks"]["results"]],
-                             [("right", "ok"), ("leaking", "workload-error")])
+                             [("right", "ok"), ("leaking", "workload-error"), ("unasked", "workload-error")])
             console = self.kab.state / "artifacts" / report["checks"]["results"][1]["console"]
             self.assertGreater(os.path.getsize(console), 0)
             self.assertIn("checks, leaking: workload-error", " ".join(self.kab.run("show", "last").stdout.split()))
