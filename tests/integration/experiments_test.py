@@ -13,6 +13,7 @@ the last commit's parent) and the working tree. In a clone without history nobod
 import json
 import math
 import os
+import re
 import subprocess
 import time
 import unittest
@@ -210,14 +211,17 @@ class Experiments(unittest.TestCase):
 
     def test_ipc_ns(self):
         text, _ = self.run_experiment("ipc-ns")
+        # The counters' table of each point: a value or a reason in every row.
         for counter in COUNTERS:
-            self.assertIn(counter, text)
+            rows = re.findall(rf" {counter}(?: [0-9.,]+[^±]{{0,4}} ±\S+| absent \[\d\])", text)
+            self.assertGreaterEqual(len(rows), 2, counter)
         rows = self.kab.query("select distinct metric from v_sample where kind = 'counted'")
         self.assertLessEqual(set(COUNTERS), {row[0] for row in rows})
 
     def test_proc_read(self):
         text, _ = self.run_experiment("proc-read")
         self.assertIn("oversubscribed", text)
+        self.assertIn("share:use-count", text)
 
     def test_pid_ns(self):
         self.run_experiment("pid-ns")
