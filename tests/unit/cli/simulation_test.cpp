@@ -28,8 +28,9 @@ Simulation simulation_of(const std::string& primary, const std::string& score = 
         "    counters: [task-clock]\n"
         "    counter_iterations: 2\n"
         "    profile: {{iterations: 3, groups: {{lock: {{symbols: [\"*lock*\"], better: lower}}}}}}\n"
-        "decide: {{primary: {}, margin: 2%, looks: [6, 10]}}\n",
-        iterations, score, primary);
+        "decide: {{primary: {}, margin: {}, looks: [6, 10]}}\n",
+        // The margin of a share is a difference, not a ratio.
+        iterations, score, primary, primary.find("share:") == std::string::npos ? "2%" : "0.02");
     const auto parsed = parse_experiment(text, "sim.yaml");
     EXPECT_TRUE(parsed) << parsed.error().front().text();
     return start(make_plan(parsed->experiment, 1));
