@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/guest/workloads/checked_child.h"
+#include "common/clock.h"
 #include "common/result.h"
 
 namespace kab::guest::pid_check {
