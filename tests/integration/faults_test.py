@@ -146,7 +146,7 @@ class FaultyKernels(unittest.TestCase):
 
     def check_flood(self, host, finished):
         self.assertEqual(finished["outcome"], "hang", finished)
-        self.assertRegex(finished["detail"], "^the kernel floods its console: more than 16 MiB in run 1 of 2; last console line: kab_fault: ")
+        self.assertRegex(finished["detail"], "^the kernel floods its console: more than 16 MiB in run 1 of 2; last console line: ")  # perhaps half a line
         self.assertEqual(finished.get("console", []), [])
         size = host.console.stat().st_size
         self.assertEqual(size, finished["console_bytes"])
@@ -159,7 +159,7 @@ class FaultyKernels(unittest.TestCase):
                 if found:
                     number += 1
                     self.assertEqual(int(found[1]), number, "not a line is missing")
-        self.assertGreater(number * 220, 15 * MEBIBYTE)
+        self.assertGreater(number * 236, 15 * MEBIBYTE, "nor anything at its end")
 
 
 def fisher(failed_a, all_a, failed_b, all_b):
