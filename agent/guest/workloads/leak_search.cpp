@@ -28,9 +28,9 @@ Status expect_no_leak(const LeakSearch& search) {
         used.push_back(*now);
         if (is_steady(used, search.least_leak_bytes)) return {};
     }
-    return fail(Fault::io,
-                "each {} leaves memory behind: {} of them took {} bytes (SUnreclaim), expected less than {} each",
-                search.batch_name, most_batches - 1, used.back() - used.front(), search.least_leak_bytes);
+    return fail(Fault::io, "each {} leaves memory behind: {} of them took {} bytes ({}), expected less than {} each",
+                search.batch_name, most_batches - 1, used.back() - used.front(), search.measure_name,
+                search.least_leak_bytes);
 }
 
 Result<std::int64_t> kernel_objects() {

@@ -16,6 +16,7 @@ inline constexpr std::size_t steady_batches = 3;
 struct LeakSearch {
     std::string batch_name;                         ///< "batch of 200 ipc namespaces"
     std::int64_t least_leak_bytes = 0;              ///< a batch that leaves less leaks nothing
+    std::string measure_name = "SUnreclaim";        ///< how errors call what is measured
     std::function<Result<std::int64_t>()> measure;  ///< bytes in use, once all has been freed that will be
     std::function<Status()> carry_out;              ///< one batch
 };

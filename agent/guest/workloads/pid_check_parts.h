@@ -41,7 +41,8 @@ Status wait_until_freed(std::int64_t limit, Nanoseconds patience);
 /// the kernel keeps for its first processes: each number must be free again. With `nested` as many in a new namespace.
 /// For a machine, or at least a PID namespace with a pid_max of its own (Linux 6.14), in which nothing else needs them.
 Status check_reuse(std::int64_t numbers, bool nested);
-/// The same work must leave no struct pid behind; for a machine on which nothing else runs.
+/// The same work must leave no struct pid behind; for a machine on which nothing else runs. The console says that it is
+/// so, or that the kernel does not tell (CONFIG_SLUB_DEBUG).
 Status check_memory(bool nested);
 
 // Shared by them:
