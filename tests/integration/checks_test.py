@@ -13,6 +13,7 @@ LEAK = Path(__file__).resolve().parents[1] / "patches/linux-6.1/0001-ipc-do-not-
 SLEEP = LEAK.with_name("0002-ipc-allocate-under-mq_lock.patch")
 IMPATIENT = LEAK.with_name("0003-proc-remove-an-entry-without-waiting-for-its-users.patch")
 UNASKED = LEAK.with_name("0004-ipc-sem-do-not-check-permissions-in-semop.patch")
+REACHING = LEAK.with_name("0005-pid-find-a-process-outside-of-a-nested-namespace.patch")
 REMOVABLE = "linux-6.1/proc-read/test/0001-proc-an-entry-that-can-be-removed-for-a-self-check.patch"
 
 
@@ -78,6 +79,19 @@ class Checks(unittest.TestCase):
             console = self.kab.state / "artifacts" / report["checks"]["results"][1]["console"]
             self.assertGreater(os.path.getsize(console), 0)
             self.assertIn("checks, leaking: workload-error", " ".join(self.kab.run("show", "last").stdout.split()))
+
+    def test_a_kernel_whose_nested_processes_reach_out_is_stopped(self):
+        """All that is timed in the initial namespace is right."""
+        arms = f"  right: {{}}\n  reaching: {{patches: [{REACHING}]}}"
+        done = self.evaluate(self.kab.write("reaching.yaml", spec(arms, checks="[pid-check]")))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        text = " ".join(done.stdout.split())
+        self.assertIn("WRONG: reaching failed its checks (pid-check) as it is: workload-error: pid-check: outside: ", text)
+        self.assertIn("the process inside: kill of a process outside from inside succeeds", text)
+        self.assertIn("pid-check: FAILED on reaching; passed on right", text)
+        self.assertEqual(self.kab.query("select arm, block, outcome from v_boot order by arm, block"),
+                         [["reaching", 0, "workload-error"], ["right", 0, "ok"]])
+        self.assertEqual(self.kab.query("select count(*) from console_event")[0][0], 0)
 
     def test_what_only_a_debug_variant_notices_stops_its_arm(self):
         """Builds a kernel with debugging from scratch where none is in the cache: some minutes."""
