@@ -1,6 +1,7 @@
 // The API takes an experiment as JSON: what no YAML file could ask for must be refused there, too.
 #include "daemon/spec/check.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -139,6 +140,32 @@ TEST(CheckExperiment, RepositoriesAreToldFromOptionsAndHelpers) {
         EXPECT_TRUE(may_be_repository(yes)) << yes;
     for (const char* no : {"ext::sh -c x", "EXT::x", "git+x.y-z::u", "::x", "-u", "--upload-pack=x"})
         EXPECT_FALSE(may_be_repository(no)) << no;
+}
+
+TEST(CheckExperiment, WhatTicksTellIsNoPrimaryOfExactMode) {
+    const auto with_ps = [](const std::string& host) {
+        return parse_experiment(fmt::format(R"(
+experiment: listing
+kernel: {{source: {{tarball: linux.tar.xz}}}}
+arms: {{base: {{}}, new: {{patches: [a.patch]}}}}
+workloads: [{{workload: ps}}]
+host: {}
+)",
+                                            host),
+                                "listing.yaml");
+    };
+    const auto by_time = with_ps("{cpus: 2}"), exact = with_ps("{exact: true}");
+    ASSERT_TRUE(by_time);
+    ASSERT_TRUE(exact);
+    EXPECT_EQ(by_time->experiment.decide.primary, "ps/system-time");
+    EXPECT_EQ(exact->experiment.decide.primary, "ps/elapsed");
+    Json json = to_json(exact->experiment);
+    EXPECT_TRUE(experiment_from_json(json));
+    json["decide"]["primary"] = "ps/system-time";
+    const auto refused = experiment_from_json(json);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().where, "decide.primary");
+    EXPECT_THAT(refused.error().message, testing::HasSubstr("must be one of ps/elapsed, ps/busy, ps/idle"));
 }
 
 TEST(CheckExperiment, NumbersThatDoNotFitAreNoNumbers) {
