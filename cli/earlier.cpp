@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/score.h"
+#include "daemon/history/extract.h"
 #include "daemon/plan/plan.h"
 #include "daemon/report/report.h"
 #include "daemon/stats/cells.h"
@@ -44,6 +45,11 @@ Result<Spread> spread_of(const report::ReportInput& report, const Wanted& wanted
         return fail(Fault::not_found,
                     "evaluation {} was {} in exact mode, this experiment is{}: other things vary there",
                     spread.evaluation, wanted.exact ? "not measured" : "measured", wanted.exact ? "" : " not");
+    const auto experiment = parse_json(report.tree.evaluation.experiment_json);
+    if (experiment && history::share_of_kernel(*experiment, wanted.workload, wanted.metric) != wanted.of_kernel)
+        return fail(Fault::not_found, "evaluation {} has {}/{} of {} samples, this experiment has it of {}",
+                    spread.evaluation, wanted.workload, wanted.metric, wanted.of_kernel ? "all" : "the kernel's",
+                    wanted.of_kernel ? "the kernel's" : "all");
     const stats::Cells cells(report.input);
     double boot = 0, iteration = 0;
     int with_iterations = 0;

@@ -41,6 +41,7 @@ struct Wanted {
     std::vector<std::string> machines;  ///< machines_of() the experiment
     std::optional<double> quantile{};   ///< by which a boot is judged; else the mean of its runs
     bool exact = false;                 ///< measured in exact mode
+    bool of_kernel = false;             ///< the primary is a share of the samples in the kernel, not of all
 };
 
 /// The kernels of an experiment (source and configuration of each arm, without patches, which hardly change how long a
@@ -48,9 +49,10 @@ struct Wanted {
 std::vector<std::string> machines_of(const Json& experiment);
 
 /// From the evaluation `from`, or, where that is empty, from the newest of `experiment` that has what is looked for,
-/// measured with the same score and as exactly; evaluations that another kab wrote otherwise are passed over. The time
-/// of a boot else from the newest evaluation that shares one of `machines`. Fault::not_found for an unknown `from`, or
-/// one in which the primary tells no spread; Fault::io or timeout where the database cannot be read.
+/// measured with the same score, as exactly and as a share of the same; evaluations that another kab wrote otherwise
+/// are passed over. The time of a boot else from the newest evaluation that shares one of `machines`. Fault::not_found
+/// for an unknown `from`, or one in which the primary tells no spread; Fault::io or timeout where the database cannot
+/// be read.
 Result<Earlier> find_earlier(const store::Store& store, const Wanted& wanted);
 
 }  // namespace kab::cli

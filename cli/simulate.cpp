@@ -8,6 +8,7 @@
 #include "cli/spec_file.h"
 #include "common/score.h"
 #include "common/units.h"
+#include "daemon/history/extract.h"
 #include "daemon/plan/plan.h"
 #include "daemon/spec/check.h"
 #include "daemon/spec/experiment_json.h"
@@ -57,8 +58,11 @@ Result<Earlier> ask_database(const Paths& paths, const Options& options, const E
     }
     const auto& primary = experiment.decide.primary;
     const auto slash = primary.find('/');
-    return find_earlier(**store, {options.from, experiment.name, primary.substr(0, slash), primary.substr(slash + 1),
-                                  machines_of(to_json(experiment)), simulation.quantile, simulation.exact});
+    const auto workload = primary.substr(0, slash), metric = primary.substr(slash + 1);
+    const auto json = to_json(experiment);
+    return find_earlier(**store,
+                        {options.from, experiment.name, workload, metric, machines_of(json), simulation.quantile,
+                         simulation.exact, history::share_of_kernel(json, workload, metric)});
 }
 
 int simulate(const Paths& paths, const Options& options) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "common/json.h"
 #include "common/units.h"
@@ -117,6 +118,8 @@ void describe(const Question& question, const Record& record, const Json& experi
     }
     if (const auto score = score_of(question, experiment); !score.empty())
         points += (points.empty() ? "score=" : " score=") + score;
+    if (share_of_kernel(experiment, question.workload, question.metric))
+        points += points.empty() ? "of=kernel" : " of=kernel";
     if (!points.empty()) machine += "; " + points;
     out.setting = machine;
 }
@@ -159,7 +162,29 @@ bool on_metric(const Question& question, const store::ComparisonRow& row) {
     return row.workload == question.workload && row.metric == question.metric && row.point == question.point;
 }
 
+/// Those of the list `key`; none where there is no such list.
+std::vector<Json> objects_of(const Json& object, const char* key) {
+    std::vector<Json> found;
+    const auto list = object.find(key);
+    if (list == object.end() || !list->is_array()) return found;
+    std::copy_if(list->begin(), list->end(), std::back_inserter(found),
+                 [](const Json& one) { return one.is_object(); });
+    return found;
+}
+
 }  // namespace
+
+bool share_of_kernel(const Json& experiment, const std::string& workload, const std::string& metric) {
+    static const std::string share = "share:";
+    if (!experiment.is_object() || metric.rfind(share, 0) != 0) return false;
+    for (const auto& one : objects_of(experiment, "workloads")) {
+        const auto profile = one.find("profile");
+        if (text_of(one, "workload") != workload || profile == one.end() || !profile->is_object()) continue;
+        for (const auto& group : objects_of(*profile, "groups"))
+            if (text_of(group, "name") == metric.substr(share.size())) return text_of(group, "of") == "kernel";
+    }
+    return false;
+}
 
 std::variant<Extracted, std::string> extract(const Question& question, const Record& record) {
     if (auto why = unusable(record); !why.empty()) return why;

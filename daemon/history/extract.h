@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/json.h"
 #include "daemon/history/history.h"
 
 namespace kab::history {
@@ -15,6 +16,10 @@ struct Extracted {
     Better better = Better::lower;
     Scale scale = Scale::log;
 };
+
+/// Whether `metric` of `workload` is the share of a group that leaves out the samples in user space (`of: kernel`).
+/// `experiment`: as experiment_json has it.
+bool share_of_kernel(const Json& experiment, const std::string& workload, const std::string& metric);
 
 /// The value, or why it has none.
 std::variant<Extracted, std::string> extract(const Question& question, const Record& record);

@@ -86,7 +86,7 @@ struct Series {
     std::string against, unit;
     Better better = Better::lower;  ///< as the newest of its evaluations has it
     Scale scale = Scale::log;
-    std::string setting;  ///< machine, parameters and score: the same for all values
+    std::string setting;  ///< machine, parameters, score, what a share is of: the same for all values
     bool emulated = false;
     std::vector<Value> values;    ///< by time
     std::vector<Change> changes;  ///< by index

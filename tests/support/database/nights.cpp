@@ -46,6 +46,8 @@ class Filler {
         return {{night_.base_name, night_.base}, {night_.arm_name, night_.arm}};
     }
 
+    std::string metric() const { return night_.group.empty() ? "elapsed" : "share:" + night_.group; }
+
     store::NewEvaluation evaluation() const {
         store::NewEvaluation e;
         e.uid = uid_;
@@ -77,12 +79,19 @@ class Filler {
                    {"looks", {6, 10}},
                    {"control", true}}}};
         if (!night_.score.empty()) experiment["workloads"][0]["score"] = night_.score;
+        if (!night_.group.empty()) {
+            Json group{{"name", night_.group}, {"symbols", {"*lock"}}, {"callers", Json::array()}};
+            if (!night_.group_of.empty()) group["of"] = night_.group_of;
+            experiment["workloads"][0]["profile"] = {
+                {"frequency", 997}, {"iterations", 1}, {"groups", Json::array({group})}};
+            experiment["decide"]["primary"] = std::string(workload) + "/" + metric();
+        }
         if (night_.exact)
             experiment["host"].update({{"exact", true}, {"vary_timer", true}, {"vary_layout", night_.vary_layout}});
         e.experiment_json = dump_json(experiment);
         e.seed = 1;
         e.points.push_back({workload, 0, "", dump_json(Json{{"children", night_.children}, {"concurrency", 0}})});
-        e.metrics.push_back({workload, "elapsed", "ns", "lower", night_.linear ? "linear" : "log"});
+        e.metrics.push_back({workload, metric(), "ns", "lower", night_.linear ? "linear" : "log"});
         return e;
     }
 
@@ -124,7 +133,7 @@ class Filler {
         row.arm = night_.arm_name;
         row.against = night_.base_name;
         row.workload = workload;
-        row.metric = "elapsed";
+        row.metric = metric();
         row.primary = true;
         row.estimate = night_.ratio;
         row.low = night_.linear ? night_.ratio - night_.half_width : night_.ratio * (1 - night_.half_width);

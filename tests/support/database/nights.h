@@ -20,6 +20,7 @@ struct Night {
     int children = 1000;
     std::string score;  ///< of the workload; "": it has none
     bool exact = false, vary_layout = false;
+    std::string group, group_of;  ///< of a profile, and what its share is of; "": it has none, it does not say
 };
 
 std::string night_uid(int day);

@@ -22,6 +22,7 @@ struct SampleOptions {
     bool noisy = false;              ///< conditions of every run; blocks 2 and 4 were excluded for steal, 4 twice
     bool swept = false;              ///< two points, concurrency=0 and concurrency=1
     int profile_iterations = 0;      ///< with the groups spinlock and spin-in-free
+    bool of_kernel = false;          ///< the group spinlock is declared a share of the samples in the kernel
     std::string score;               ///< of the workload; "": it has none
     bool exact = false;              ///< declared; the figures are the same
     std::string crashing_arm;        ///< its boots of blocks 2 and 4 crash

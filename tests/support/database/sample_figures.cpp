@@ -36,6 +36,8 @@ Json experiment_json(const SampleOptions& options) {
         {"exclude", options.noisy ? Json{{"steal", 0.02}, {"throttled", true}} : Json::object()},
         {"limits", {{"boot_ns", 60 * second}, {"run_ns", 300 * second}, {"block_ns", 1200 * second}}}};
     if (!options.score.empty()) experiment["workloads"][0]["score"] = options.score;
+    if (options.of_kernel)
+        experiment["workloads"][0]["profile"]["groups"] = Json::array({{{"name", "spinlock"}, {"of", "kernel"}}});
     if (options.exact) experiment["host"]["exact"] = true;
     return experiment;
 }

@@ -136,6 +136,30 @@ TEST(Earlier, takes_no_spread_of_another_score_or_from_outside_exact_mode) {
                 HasSubstr("judged boots by the p99 of ipcns-exit/elapsed, this experiment does by the mean"));
 }
 
+TEST(Earlier, takes_no_spread_of_a_share_of_other_samples) {
+    test::SampleOptions of_kernel;
+    of_kernel.profile_iterations = 1;
+    of_kernel.of_kernel = true;
+    const test::SampleDatabase database(of_kernel);
+    test::SampleOptions of_all;
+    of_all.number = 2;
+    of_all.profile_iterations = 1;
+    test::fill(*database.store, of_all);
+    Wanted wanted{"", experiment_of(*database.store), workload, "share:spinlock", {}};
+    wanted.of_kernel = true;
+    auto earlier = find_earlier(*database.store, wanted);
+    ASSERT_TRUE(earlier) << earlier.error().text();
+    ASSERT_TRUE(earlier->spread);
+    EXPECT_EQ(earlier->spread->evaluation, test::sample_evaluation(1));
+    wanted.of_kernel = false;
+    earlier = find_earlier(*database.store, wanted);
+    ASSERT_TRUE(earlier && earlier->spread);
+    EXPECT_EQ(earlier->spread->evaluation, test::sample_evaluation(2));
+    wanted.from = test::sample_evaluation(1);
+    EXPECT_THAT(find_earlier(*database.store, wanted).error().text(),
+                HasSubstr("has ipcns-exit/share:spinlock of the kernel's samples, this experiment has it of all"));
+}
+
 TEST(Earlier, passes_over_an_evaluation_that_cannot_be_read) {
     test::SampleDatabase database;
     const auto written = database.store->write([&](store::Writer& writer) {

@@ -12,8 +12,10 @@ namespace kab::history {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 using State = Change::State;
 using test::add_night;
@@ -376,6 +378,24 @@ TEST(History, never_mixes_scores_or_what_varies_in_exact_mode_in_one_series) {
     EXPECT_THAT(history.series[1].setting, HasSubstr(" score=p99"));
     EXPECT_THAT(history.series[2].setting, HasSubstr("exact mode (timer varies)"));
     EXPECT_THAT(history.series[3].setting, HasSubstr("exact mode (timer and layout vary)"));
+}
+
+TEST(History, never_mixes_shares_of_all_samples_and_of_the_kernels_in_one_series) {
+    test::EmptyDatabase database;
+    Night share;
+    share.group = "spinlock";
+    share.linear = true;
+    nights(*database.store, 1, 4, .1, "patch-1", share);
+    share.group_of = "all";
+    nights(*database.store, 5, 8, .1, "patch-1", share);
+    share.group_of = "kernel";
+    nights(*database.store, 9, 16, .3, "patch-1", share);
+    const auto history = history_of(*database.store);
+    ASSERT_THAT(history.series, SizeIs(2));
+    EXPECT_THAT(history.series[0].values, SizeIs(8));
+    EXPECT_THAT(history.series[0].setting, Not(HasSubstr("of=")));
+    EXPECT_THAT(history.series[1].setting, EndsWith(" of=kernel"));
+    for (const auto& series : history.series) EXPECT_THAT(series.changes, IsEmpty());
 }
 
 TEST(History, leaves_out_what_does_not_count_and_says_why) {
