@@ -14,10 +14,14 @@ namespace {
 constexpr std::size_t longest_trace = 24;  ///< lines of a trace in a report; the console has all of it
 constexpr std::size_t most_groups = 6;     ///< shown with a trace; a kernel can fail in many ways
 
-/// What tells causes apart. Without a word on the console it is the detail, whose numbers are those of runs.
+/// What tells causes apart: the signature where it is what ended the boot, else the detail as well, as any boot may
+/// print a warning. The numbers of a workload's own words may tell the cause, those of other details are of runs.
 std::string cause(const store::FailedBootRow& boot) {
-    if (!boot.signature.empty()) return boot.kind + ": " + boot.signature;
-    std::string text;
+    const std::string told = boot.signature.empty() ? "" : boot.kind + ": " + boot.signature;
+    const bool grave = boot.severity == "fatal" || boot.severity == "error";
+    if (!told.empty() && grave && (boot.outcome == "kernel-crash" || boot.outcome == "hang")) return told;
+    if (boot.outcome == "workload-error") return told + "\n" + boot.detail;
+    std::string text = told + "\n";
     for (const char c : boot.detail)
         if (c < '0' || c > '9') text += c;
     return text;

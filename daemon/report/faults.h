@@ -8,7 +8,8 @@
 
 namespace kab::report {
 
-/// One cause: failed boots of an arm with the same outcome and, where their consoles tell, the same signature.
+/// One cause: failed boots of an arm with the same outcome and the same signature, if any; where that is not the fault
+/// that ended them, also with the same detail.
 struct FaultGroup {
     const store::FailedBootRow* first = nullptr;  ///< of ReportInput::failed
     bool in_checks = false;                       ///< they are boots of the check block

@@ -1,5 +1,7 @@
 #include "daemon/report/document.h"
 
+#include <algorithm>
+
 namespace kab::report {
 namespace {
 
@@ -11,6 +13,16 @@ std::string escaped(const std::string& text) {
         result += c == '\n' ? ' ' : c;
     }
     return result;
+}
+
+/// What none of the lines can end.
+std::string fence(const std::vector<std::string>& lines) {
+    std::size_t longest = 2;
+    for (const auto& line : lines) {
+        std::size_t run = 0;
+        for (const char c : line) longest = std::max(longest, run = c == '`' ? run + 1 : 0);
+    }
+    return std::string(longest + 1, '`');
 }
 
 class Markdown {
@@ -45,9 +57,10 @@ class Markdown {
         out_ += "```\n";
     }
     void print(const Verbatim& verbatim) {
-        out_ += "```\n";
+        const auto marks = fence(verbatim.lines) + "\n";
+        out_ += marks;
         for (const auto& line : verbatim.lines) out_ += line + "\n";
-        out_ += "```\n";
+        out_ += marks;
     }
     void print(const Table& table) {
         if (!table.title.empty()) out_ += "**" + escaped(table.title) + "**\n";

@@ -110,6 +110,44 @@ TEST(Faults, OneEntryIsOneCauseOfOneArm) {
     EXPECT_THAT(text, HasSubstr("per-ns-work'debug: kernel-crash in its checks: "));
 }
 
+std::vector<int> boots_of(std::vector<store::FailedBootRow> rows) {
+    const auto report = with_failed(std::move(rows));
+    std::vector<int> boots;
+    for (const auto& group : fault_groups(report)) boots.push_back(group.boots);
+    return boots;
+}
+
+TEST(Faults, AWarningOfEveryBootIsNotTheCause) {
+    const auto failed = [](std::int64_t block, const std::string& detail) {
+        auto row = crash("deferred-free", block);
+        row.outcome = "workload-error";
+        row.kind = "warning";
+        row.severity = "warning";
+        row.signature = "WARNING: at ipc/namespace.c:N free_ipc_ns";
+        row.detail = detail;
+        return row;
+    };
+    EXPECT_THAT(boots_of({failed(1, "ipcns-exit: fork: Cannot allocate memory"),
+                          failed(2, "ipcns-exit: a child was killed by signal 11"),
+                          failed(3, "ipcns-exit: fork: Cannot allocate memory")}),
+                ElementsAre(2, 1));
+    auto crashed = failed(1, "the guest reset without a word in run 3 of 8");
+    auto too = failed(2, "the guest reset without a word in run 7 of 8");
+    auto floods = failed(3, "the kernel floods its console: more than 16 MiB in run 7 of 8");
+    crashed.outcome = too.outcome = floods.outcome = "kernel-crash";
+    EXPECT_THAT(boots_of({crashed, too, floods}), ElementsAre(2, 1)) << "a warning did not end them either";
+}
+
+TEST(Faults, AWorkloadsOwnNumbersTellCausesApart) {
+    const auto failed = [](std::int64_t block, int number) {
+        auto row = silent("deferred-free", block, 1);
+        row.outcome = "workload-error";
+        row.detail = fmt::format("proc-check: /proc/cpuinfo cannot be read, errno {}", number);
+        return row;
+    };
+    EXPECT_THAT(boots_of({failed(1, 11), failed(2, 28), failed(3, 11)}), ElementsAre(2, 1));
+}
+
 TEST(Faults, ATraceIsCutAndSaysSo) {
     std::string text = "WARNING: CPU: 0 PID: 1 at a.c:1 f+0x1/0x2";
     for (int i = 0; i < 40; ++i) text += "\n f" + std::to_string(i) + "+0x1/0x2";

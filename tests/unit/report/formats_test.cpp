@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "daemon/report/document.h"
 #include "daemon/report/report.h"
 #include "tests/support/database/sample_database.h"
 
@@ -95,6 +96,15 @@ TEST(JsonReport, NamesWhatTheViewsName) {
     for (const char* key : {"is_primary", "control", "unit", "better", "scale", "look"})
         EXPECT_TRUE(json->at("comparisons")[0].contains(key)) << key;
     EXPECT_EQ(json->at("design").at("primary"), "ipcns-exit/elapsed");
+}
+
+TEST(MarkdownReport, NoLineOfAConsoleEndsItsFence) {
+    const auto shown = [](const std::vector<std::string>& lines) {
+        return to_markdown(Document{"A report", {{"Failed boots", {Verbatim{lines}}}}});
+    };
+    EXPECT_THAT(shown({"BUG: thing", "`````", "# `` ```"}),
+                testing::EndsWith("\n``````\nBUG: thing\n`````\n# `` ```\n``````\n"));
+    EXPECT_THAT(shown({"BUG: ``thing"}), testing::EndsWith("\n```\nBUG: ``thing\n```\n"));
 }
 
 }  // namespace
