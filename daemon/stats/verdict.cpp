@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 
 #include "daemon/stats/power.h"
 
@@ -87,7 +88,9 @@ std::optional<int> blocks_to_settle(const Measured& m) {
     constexpr double power = 0.8;
     const double effect = m.test.mean / m.test.sd;
     // Ten times the blocks at hand are no advice any more.
-    const auto most = static_cast<int>(std::min<long long>(most_blocks, 11LL * m.row.n));
+    const bool paired = std::string_view(m.noun) == "block";  // else boots, whose number nothing limits
+    const auto most =
+        static_cast<int>(std::min<long long>(paired ? most_declared_blocks : most_blocks, 11LL * m.row.n));
     const auto difference = blocks_for_difference(effect, m.level.fixed, power, most);
     const auto equivalence =
         blocks_for_equivalence(effect, m.margin / m.test.sd, m.level.fixed_equivalence, power, most);

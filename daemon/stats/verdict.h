@@ -22,8 +22,12 @@ bool beyond_margin(const Measured& m);
 /// in neither direction gives `none` for a difference; an arm of the same machine code stays `open`.
 void judge(Measured& m, bool significant, Verdict open);
 
+/// The most an experiment can declare (`decide.fixed`).
+inline constexpr int most_declared_blocks = 1000;
+
 /// Blocks that would settle an open comparison with 80% power at a single look, those at hand included, were its
-/// estimate and spread true; nullopt when no realistic number would.
+/// estimate and spread true; nullopt when no realistic number would, of a paired design also when none that can be
+/// declared would.
 std::optional<int> blocks_to_settle(const Measured& m);
 
 /// The worst of the verdicts: invalid, regressed, inconclusive, pending, equivalent, improved, none.

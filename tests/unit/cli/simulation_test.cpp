@@ -6,7 +6,9 @@
 
 #include "common/json.h"
 #include "daemon/report/document.h"
+#include "daemon/spec/limits.h"
 #include "daemon/spec/parse.h"
+#include "daemon/stats/verdict.h"
 
 namespace kab::cli {
 namespace {
@@ -125,6 +127,10 @@ TEST(Simulation, says_so_when_a_spread_was_measured_with_other_runs_and_cannot_b
     EXPECT_THAT(told(tail), Not(HasSubstr("measured with")));
     ASSERT_TRUE(set_spread(tail, {"2%", ""}, measured(5, std::nullopt)));
     EXPECT_EQ(tail.other_iterations, 0);
+}
+
+TEST(Advice, ends_where_an_experiment_is_refused) {
+    EXPECT_EQ(stats::most_declared_blocks, spec_limits::most_blocks);
 }
 
 }  // namespace

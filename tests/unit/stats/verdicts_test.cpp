@@ -4,6 +4,7 @@
 #include <map>
 
 #include "daemon/stats/analysis.h"
+#include "daemon/stats/verdict.h"
 #include "tests/unit/stats/made.h"
 #include "tests/unit/stats/near.h"
 
@@ -434,6 +435,27 @@ TEST(MoreBlocks, AreToldForEachComparisonAndOnlyWhereThereIsHope) {
     EXPECT_EQ(primary_of(hopeless, 2).verdict, Verdict::inconclusive);
     EXPECT_FALSE(primary_of(hopeless, 2).blocks_needed.has_value());
     EXPECT_FALSE(hopeless.blocks_needed.has_value());
+}
+
+TEST(MoreBlocks, AreToldOnlyAsFarAsTheyCanBeDeclared) {
+    const auto settled_by = [](double effect, bool paired) {
+        Input input = two_arms();
+        input.design.margin = 0;
+        input.design.paired = paired;
+        input.design.looks = paired ? std::vector<int>{128} : std::vector<int>{};
+        fill(input, 0, 128, 1, [&](int b, int a, int) {
+            return 100 * std::exp(a == 0 ? 0 : .01 * (b % 2 == 0 ? 1 : -1) + .01 * effect);
+        });
+        const auto output = analyse(input);
+        EXPECT_EQ(primary_of(output, 1).verdict, Verdict::inconclusive);
+        EXPECT_EQ(contains(output.sentence, "would likely settle it"), output.blocks_needed.has_value());
+        return output.blocks_needed;
+    };
+    ASSERT_TRUE(settled_by(.1, true).has_value());
+    EXPECT_LE(*settled_by(.1, true), most_declared_blocks);
+    EXPECT_FALSE(settled_by(.08, true).has_value());
+    ASSERT_TRUE(settled_by(.08, false).has_value());
+    EXPECT_GT(*settled_by(.08, false), most_declared_blocks);
 }
 
 TEST(Unpaired, SpeaksOfBootsNotOfBlocks) {
