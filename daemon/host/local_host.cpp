@@ -114,7 +114,8 @@ void LocalHost::received(std::size_t size) {
 }
 
 Status LocalHost::handle_hello(const msg::Hello& hello) {
-    if (hello.major != msg::protocol_major) {
+    // An older minor does not tell which agent it packed, without which no boot counts.
+    if (hello.major != msg::protocol_major || hello.minor < 2) {
         return fail(Fault::protocol, "speaks protocol {}.{}, kabd speaks {}.{}; install the same version of both",
                     hello.major, hello.minor, msg::protocol_major, msg::protocol_minor);
     }

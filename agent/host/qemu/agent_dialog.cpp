@@ -14,6 +14,14 @@ struct Overload : Handlers... {
 template <class... Handlers>
 Overload(Handlers...) -> Overload<Handlers...>;
 
+/// Whether the plan asks for what agents before protocol 1.2 leave out unsaid: shares of the kernel's samples.
+bool takes_minor_2(const msg::AgentPlan& plan) {
+    return std::any_of(plan.runs.begin(), plan.runs.end(), [](const msg::RunOrder& run) {
+        const auto& groups = run.profile.groups;
+        return std::any_of(groups.begin(), groups.end(), [](const auto& group) { return group.of_kernel; });
+    });
+}
+
 }  // namespace
 
 Result<std::optional<msg::Message>> AgentDialog::next() {
@@ -35,7 +43,7 @@ Status AgentDialog::check(const msg::Message& message) {
     return std::visit(Overload{
                           [&](const msg::AgentHello& hello) -> Status {
                               if (hello_) return out_of_turn("a second hello");
-                              if (hello.major != msg::protocol_major) {
+                              if (hello.major != msg::protocol_major || (hello.minor < 2 && takes_minor_2(plan_))) {
                                   return fail(Fault::protocol, "speaks protocol {}.{}, this is {}.{}", hello.major,
                                               hello.minor, msg::protocol_major, msg::protocol_minor);
                               }

@@ -93,6 +93,19 @@ TEST(AgentDialog, noise_and_other_versions_are_errors) {
     EXPECT_EQ(converse(other, {hello}), "speaks protocol 2.2, this is 1.2");
 }
 
+TEST(AgentDialog, an_agent_that_does_not_know_what_is_asked_is_refused) {
+    auto plan = plan_of(2);
+    msg::AgentHello old;
+    old.minor = 1;
+    AgentDialog plain(plan);
+    EXPECT_EQ(converse(plain, {old}), "");
+    plan.runs[1].profile = {997, {{"all", {"*lock*"}, {}, false}, {"kernel", {"*lock*"}, {}, true}}};
+    AgentDialog share(plan);
+    EXPECT_EQ(converse(share, {old}), "speaks protocol 1.1, this is 1.2");
+    AgentDialog current(plan);
+    EXPECT_EQ(converse(current, {msg::AgentHello{}}), "");
+}
+
 TEST(PlanMismatch, clock_and_cpus_are_checked) {
     msg::AgentHello hello;
     hello.clocksource = "tsc";
