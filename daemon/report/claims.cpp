@@ -290,6 +290,11 @@ void Claims::stopped(std::size_t index) {
     if (!keeps_failing(report_, static_cast<int>(index)))
         return say(fmt::format("{} was stopped: {}", row.name, ended(first_line(row.detail))));
     const std::string why = info.stopped_why.empty() ? "keeps failing" : info.stopped_why;
+    const auto* primary = primary_of(report_, static_cast<int>(index));
+    // Where the baseline fails, too, Fisher's test decides.
+    if (primary != nullptr && primary->verdict != stats::Verdict::regressed)
+        return say(fmt::format("{} against {}: stopped ({} {}), though not shown to be worse, as {} fails, too: {}",
+                               row.name, row.against, row.name, why, row.against, ended(first_line(row.detail))));
     say(fmt::format("{} against {}: regressed ({} {}): {}", row.name, row.against, row.name, why,
                     ended(first_line(row.detail))));
 }

@@ -164,6 +164,24 @@ TEST(Claims, AnArmThatKeepsCrashingIsRegressed) {
     EXPECT_THAT(text, Not(HasSubstr("deferred-free against inline-free: no verdict")));
 }
 
+TEST(Claims, AnArmThatKeepsCrashingIsNotRegressedWhereItsBaselineCrashesToo) {
+    SampleOptions options;
+    options.blocks = 3;
+    options.crashing_arm = "deferred-free";
+    options.stopped = true;
+    options.interrupted_block = false;
+    const auto report = changed(options, [](ReportInput& rows) {
+        rows.tree.evaluation.verdict = "inconclusive";
+        rows.tree.evaluation.detail = "nothing is left to compare; stopped or failed: deferred-free";
+        std::erase_if(rows.samples, [](const auto& s) { return s.arm == "per-ns-work"; });
+        for (auto& boot : rows.tree.boots)
+            if (boot.arm == "inline-free") boot.outcome = "kernel-crash";
+    });
+    EXPECT_THAT(claim_of(report, "deferred-free"),
+                AllOf(Not(HasSubstr("regressed")), HasSubstr("stopped (deferred-free keeps crashing)"),
+                      HasSubstr("not shown to be worse, as inline-free fails, too: 3 boots in a row failed")));
+}
+
 TEST(Claims, ASentenceNamesItsSubjectOnce) {
     SampleOptions options;
     options.blocks = 1;
