@@ -32,8 +32,8 @@ inline constexpr const char* symbol_rule =
 /// Runs of one workload in a boot: points times iterations, of every kind.
 std::int64_t runs_per_boot(const WorkloadSpec& spec);
 
-/// All that `decide.primary` may name, as "workload/metric"; the first is the default. With `exact` what only exact mode
-/// measures as well, but nothing that it cannot: what the kernel tells by its ticks.
+/// All that `decide.primary` may name, as "workload/metric"; the first is the default. With `exact` what only exact
+/// mode measures as well, but nothing that it cannot: what the kernel tells by its ticks.
 std::vector<std::string> possible_primaries(const std::vector<WorkloadSpec>& specs, bool exact);
 
 /// The catalog's, of a workload as it is declared: a share is better in the direction of its group.
