@@ -5,7 +5,7 @@
 # the packages that building and running need (with sudo when not root;
 # nothing is ever removed), builds kab into build/release, and runs the
 # experiment configs/experiments/ipc-ns.yaml. The first time it builds three
-# kernels; later runs reuse all that has not changed.
+# kernels and their debug variants; later runs reuse all that has not changed.
 #
 # Arguments are handed on to "kab run", after the experiment.
 #

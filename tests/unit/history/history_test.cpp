@@ -5,8 +5,7 @@
 
 #include <cmath>
 
-#include "daemon/history/gather.h"
-#include "tests/support/database/nights.h"
+#include "tests/unit/history/nights_of.h"
 
 namespace kab::history {
 namespace {
@@ -18,27 +17,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 using State = Change::State;
-using test::add_night;
-using test::Night;
 using test::night_uid;
-
-/// Nights `first` to `last` around a ratio, with a spread of half a percent, on this kernel.
-void nights(store::Store& store, int first, int last, double ratio, const std::string& kernel, const Night& like = {}) {
-    static constexpr double spread[] = {0, .004, -.003, .005, -.004, .001, -.001, .003, -.005, .002};
-    for (int day = first; day <= last; ++day) {
-        Night night = like;
-        night.day = day;
-        night.ratio = like.linear ? ratio * (1 + spread[day % 10]) : ratio * std::exp(spread[day % 10]);
-        night.arm = kernel;
-        add_night(store, night);
-    }
-}
-
-std::vector<Record> gathered(const store::Store& store, const std::string& experiment = "nightly") {
-    auto records = gather(store, experiment);
-    EXPECT_TRUE(records) << records.error().text();
-    return *records;
-}
 
 History history_of(const store::Store& store) {
     const auto records = gathered(store);
@@ -424,45 +403,6 @@ TEST(History, leaves_out_what_does_not_count_and_says_why) {
     EXPECT_THAT(reasons,
                 ElementsAre("failed: arm patched: no rule to make target", "invalid: the control differs from its twin",
                             "it ended before its first look", "it has no arm patched"));
-}
-
-TEST(Questions, are_those_of_the_newest_evaluation_unless_asked) {
-    test::SampleDatabase database;
-    const auto records = gathered(*database.store, "ipc-ns-deferred-free");
-    const auto usual = questions(records, "ipc-ns-deferred-free", {}, {}, {});
-    ASSERT_TRUE(usual);
-    ASSERT_THAT(*usual, SizeIs(2));
-    EXPECT_EQ((*usual)[0].arm, "per-ns-work");
-    EXPECT_EQ((*usual)[1].arm, "deferred-free");
-    EXPECT_EQ((*usual)[0].metric, "elapsed");
-    const auto control = questions(records, "ipc-ns-deferred-free", "A'", "ipcns-exit/backlog", {});
-    ASSERT_TRUE(control && control->size() == 1);
-    EXPECT_EQ(control->front().metric, "backlog");
-}
-
-TEST(Questions, that_no_evaluation_answers_name_what_there_is) {
-    test::SampleDatabase database;
-    const auto records = gathered(*database.store, "ipc-ns-deferred-free");
-    const auto text = [&](std::optional<std::string> arm, std::optional<std::string> metric,
-                          std::optional<std::string> point) {
-        const auto asked = questions(records, "ipc-ns-deferred-free", arm, metric, point);
-        EXPECT_FALSE(asked);
-        EXPECT_EQ(asked.error().fault, Fault::usage);
-        return asked.error().text();
-    };
-    EXPECT_THAT(text("fast", {}, {}), HasSubstr("the arm 'fast' (there is per-ns-work, deferred-free, A')"));
-    EXPECT_THAT(text({}, "elapsed", {}), HasSubstr("(there is ipcns-exit/elapsed, ipcns-exit/backlog)"));
-    EXPECT_THAT(text({}, {}, "tasks=4"), HasSubstr("the point 'tasks=4' (there is \"\")"));
-}
-
-TEST(Questions, there_are_none_before_the_first_look) {
-    test::EmptyDatabase database;
-    Night night;
-    night.look = false;
-    add_night(*database.store, night);
-    const auto asked = questions(gathered(*database.store), "nightly", {}, {}, {});
-    ASSERT_TRUE(asked);
-    EXPECT_THAT(*asked, IsEmpty());
 }
 
 }  // namespace
