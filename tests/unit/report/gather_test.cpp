@@ -91,39 +91,33 @@ TEST(Gather, AClockThatWasNotLookedAtYetIsNoOther) {
     EXPECT_EQ(gates_with("hpet").size(), 1U);
 }
 
-TEST(Gather, SamplesOfTwoAgentsFailAGate) {
+/// The input of boots of which the first ran under `first` and the others under `rest`, by this key of the environment.
+Result<stats::Input> boots_of_two(const char* key, const char* first, const char* rest) {
     const test::SampleDatabase sample;
     const auto tree = sample.store->tree(test::sample_evaluation());
     const auto samples = sample.store->samples(test::sample_evaluation());
     auto boots = sample.store->boots(test::sample_evaluation());
-    ASSERT_TRUE(tree && samples && boots);
+    EXPECT_TRUE(tree && samples && boots);
     for (auto& boot : *boots) {
         auto environment = parse_json(boot.environment);
         if (!environment) continue;  // of a boot that was interrupted
         (*environment)["agent"] = "1.0";
-        (*environment)["agent_sha256"] = &boot == &boots->front() ? "aa" : "bb";
+        (*environment)["agent_sha256"] = "aa";
+        (*environment)[key] = &boot == &boots->front() ? first : rest;
         boot.environment = dump_json(*environment);
     }
-    const auto input = analysis_input(*tree, {}, *samples, *boots, 0);
+    return analysis_input(*tree, {}, *samples, *boots, 0);
+}
+
+TEST(Gather, SamplesOfTwoAgentsFailAGate) {
+    const auto input = boots_of_two("agent_sha256", "aa", "bb");
     ASSERT_TRUE(input);
     EXPECT_EQ(input->failed_gates,
               std::vector<std::string>{"the boots did not run under one agent_sha256: aa in 1 boots, bb in 23 boots"});
 }
 
 TEST(Gather, SamplesUnderTwoShellsFailAGate) {
-    const test::SampleDatabase sample;
-    const auto tree = sample.store->tree(test::sample_evaluation());
-    const auto samples = sample.store->samples(test::sample_evaluation());
-    auto boots = sample.store->boots(test::sample_evaluation());
-    ASSERT_TRUE(tree && samples && boots);
-    for (auto& boot : *boots) {
-        auto environment = parse_json(boot.environment);
-        if (!environment) continue;  // of a boot that was interrupted
-        (*environment)["agent_sha256"] = "aa";
-        (*environment)["shell_sha256"] = &boot == &boots->front() ? "55" : "66";
-        boot.environment = dump_json(*environment);
-    }
-    const auto input = analysis_input(*tree, {}, *samples, *boots, 0);
+    const auto input = boots_of_two("shell_sha256", "55", "66");
     ASSERT_TRUE(input);
     EXPECT_EQ(input->failed_gates,
               std::vector<std::string>{"the boots did not run under one shell_sha256: 55 in 1 boots, 66 in 23 boots"});
