@@ -13,6 +13,7 @@
 #include "agent/guest/workloads/checked_child.h"
 #include "agent/guest/workloads/ipc_namespaces.h"
 #include "agent/guest/workloads/ipcns_objects.h"
+#include "agent/guest/workloads/ipcns_release.h"
 #include "agent/guest/workloads/leak_search.h"
 #include "common/files.h"
 
@@ -112,13 +113,15 @@ class IpcnsCheck final : public Workload {
         auto limit = IpcNamespaceLimit::take();
         if (!limit) return pass(limit);
         limit_.emplace(std::move(*limit));
-        const auto most = context.parameter("namespaces") * most_batches + context.parameter("rounds");
+        const auto most = context.parameter("namespaces") * (most_batches + 1) + context.parameter("rounds");
         return limit_->raise(most + lowest_limit_ + spare_namespaces);
     }
 
     Result<std::vector<msg::Sample>> run(const RunContext& context, Meter& meter) override {
         if (auto started = meter.start(); !started) return pass(started);
         if (auto made = make_semaphore(parents_value); !made) return pass(made);
+        if (auto released = release_ipc_namespaces_at_once(context.parameter("namespaces")); !released)
+            return pass(released);
         if (auto filled = fill_batch(context.parameter("namespaces")); !filled) return pass(filled);
         for (std::int64_t round = 0; round < context.parameter("rounds"); ++round)
             if (auto entered = enter_while_left(round); !entered) return pass(entered);

@@ -1,5 +1,7 @@
 #include "agent/guest/workloads/leak_search.h"
 
+#include <fmt/format.h>
+
 #include <vector>
 
 #include "agent/guest/text.h"
@@ -28,9 +30,10 @@ Status expect_no_leak(const LeakSearch& search) {
         used.push_back(*now);
         if (is_steady(used, search.least_leak_bytes)) return {};
     }
-    return fail(Fault::io, "each {} leaves memory behind: {} of them took {} bytes ({}), expected less than {} each",
+    return fail(Fault::io,
+                "each {} leaves memory behind: {} of them took {} bytes ({}; in all: {}), expected less than {} each",
                 search.batch_name, most_batches - 1, used.back() - used.front(), search.measure_name,
-                search.least_leak_bytes);
+                fmt::join(used, ", "), search.least_leak_bytes);
 }
 
 Result<std::int64_t> kernel_objects() {

@@ -9,8 +9,9 @@
 
 namespace kab::guest {
 
-/// Batches of a search at most, the one before it included.
-inline constexpr int most_batches = 8;
+/// Batches of a search at most, the one before it included. Many, as slabs that are kept in part swing by more than a
+/// few leaks: a leak costs them all, anything else some four.
+inline constexpr int most_batches = 16;
 inline constexpr std::size_t steady_batches = 3;
 
 struct LeakSearch {

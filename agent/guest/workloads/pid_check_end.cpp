@@ -9,21 +9,12 @@
 #include <cerrno>
 #include <csignal>
 
+#include "agent/guest/pipe.h"
 #include "agent/guest/workloads/pid_check_parts.h"
 #include "common/files.h"
 
 namespace kab::guest::pid_check {
 namespace {
-
-struct Pipe {
-    UniqueFd read, write;
-
-    static Result<Pipe> make() {
-        int ends[2];
-        if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
-        return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-    }
-};
 
 /// The orphan's exit status where all is well.
 constexpr int orphan_status = 7;
