@@ -49,6 +49,12 @@ def console(text):
     return say(CONSOLE, text)
 
 
+def perhaps(one_in, *steps):
+    """Steps that are taken in one boot of so many (a power of two), as the clock's low bits will have it."""
+    size = sum(len(_code(step, 0)) for step in steps)
+    return ("together", ("unless", one_in - 1, size), *steps)
+
+
 # What tells kab-host that a kernel can speak on a microvm (common/kernel_image.cpp).
 MICROVM_DRIVERS = ("data", b"virtio_mmio.device\0virtio_console\0")
 TRIPLE_FAULT = ("triple fault",)  # a reset without a word; also on a machine without a reset port
@@ -70,6 +76,9 @@ def _code(step, address):
                 + b"\xac\xee\xe2\xef")                          # lodsb; out dx, al; loop again
     if step[0] == "await":
         return b"\x66\xba" + struct.pack("<H", step[1] + 5) + b"\xec\xa8\x01\x74\xfb"  # wait until there is input
+    if step[0] == "unless":
+        return (b"\x0f\x31\xc1\xe8\x06\xa8" + struct.pack("B", step[1])  # rdtsc; shr eax, 6; test al, mask
+                + b"\x0f\x85" + struct.pack("<i", step[2]))              # jnz over the rest
     if step[0] == "data":
         return b"\xeb" + struct.pack("B", len(step[1])) + step[1]  # jump over it
     if step[0] == "triple fault":
@@ -89,6 +98,7 @@ def _code(step, address):
 
 def build(*steps):
     """The ELF file of a guest that takes these steps."""
+    steps = [part for step in steps for part in (step[1:] if step[0] == "together" else (step,))]
     size = 1 + sum(len(_code(step, 0)) for step in steps)
     code, texts = b"\xfc", b""
     for step in steps:

@@ -67,6 +67,7 @@ SHORT = [
           (("oops", "fatal", "BUG: kernel NULL pointer dereference, address: X in kab_fault_oops"),),
           ends_with="Kernel panic - not syncing: Fatal exception"),
     Fault("reset@5", "kernel-crash", "^the guest reset without a word in run 1 of 2; last console line: "),
+    Fault("kill-agent@5", "infra-error", r"^kab-agent: the agent was killed by signal 9 \(Killed\)$"),
     Fault("warning@5", "ok", "^$", (("warning", "warning", "at ipc/kab_fault.c:N kab_fault_warning"),), runs=RUNS),
     Fault("bug@end", "kernel-crash", r"^kernel BUG at ipc/kab_fault\.c:\d+!$",
           (("bug", "fatal", "kernel BUG at ipc/kab_fault.c:N in kab_fault_bug"),), runs=RUNS,

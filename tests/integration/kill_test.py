@@ -1,6 +1,6 @@
 """kabd and its host killed at random moments of evaluations on a simulated host (fake_host.py), and the pipe between
-them cut: at the end there are exactly the planned samples, none double, and the same verdict as undisturbed. Kills at
-named places: fault_point_test.py.
+them cut; emulators killed under the real host: at the end there are exactly the planned samples, none double, and the
+same verdict as undisturbed. Kills at named places: fault_point_test.py.
 
 KAB_KILLS=N (default 20): kills of each kind. KAB_KILL_SEED=N: the random moments; printed."""
 
@@ -13,8 +13,9 @@ import subprocess
 import time
 import unittest
 
+import fake_guest as guest
 from kab_env import alive, wait_until
-from simulated_kab import SimulatedKab
+from simulated_kab import SimulatedKab, with_section
 
 KILLS = int(os.environ.get("KAB_KILLS", "20"))
 SEED = int(os.environ.get("KAB_KILL_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
@@ -66,11 +67,12 @@ class Kills(unittest.TestCase):
                 self.fail(f"kabd ended by itself: {self.kab.log_text()[-2000:]}")
         return False
 
-    def disturb(self, kills, disturb):
-        """A boot bears six infra errors: no more than one in each boot. `disturb` is true if it did."""
+    def disturb(self, kills, disturb, more=lambda: False):
+        """A boot bears six infra errors: no more than one in each boot. `disturb` is true if it did; `more`: not yet
+        enough happened, whatever the kills."""
         self.kab.start_daemon()
         self.kab.await_daemon()
-        while self.kills < kills:
+        while self.kills < kills or more():
             uid = self.kab.submit()
             booted = -1
             while self.kills < kills and not self.wait(uid, self.random.uniform(0, 0.3)):
@@ -148,6 +150,54 @@ class DaemonAndHost(Kills):
     def test_a_cut_pipe_loses_nothing(self):
         self.disturb(KILLS, lambda: self.signal_host(signal.SIGUSR1))
         self.told("pipe cut")
+
+
+class Emulator(Kills):
+    """The real kab-host and QEMU, with guests of a few dozen bytes that say what they are built to say."""
+
+    KILLS = max(KILLS // 4, 5)
+    BLOCKS = 3
+    DEATH = "the agent was killed by signal 9 (Killed)"  # as PID 1 of a real guest tells it
+
+    @classmethod
+    def simulated(cls, *between_runs):
+        def kernel(elapsed):
+            run = [guest.run(seq, elapsed=elapsed + seq, backlog=0.0) for seq in (1, 2)]
+            return with_section(guest.build(guest.hello(), guest.AWAIT_PLAN, run[0], *between_runs, run[1],
+                                            guest.done(2), guest.RESET))
+
+        return SimulatedKab(("base", "patched"), f"margin: 5%, fixed: {cls.BLOCKS}", iterations=2, counted=0,
+                            kernels={"base": kernel(1000.0), "patched": kernel(800.0)})
+
+    @classmethod
+    def setUpClass(cls):
+        cls.undisturbed = undisturbed(cls.simulated(), cls.BLOCKS)
+        assert cls.undisturbed[0][0][0] == "done", cls.undisturbed[0]
+
+    def setUp(self):
+        # In one boot of eight, so that a boot hardly ever meets with it six times.
+        death = guest.perhaps(8, guest.error(0, self.DEATH), guest.RESET)
+        self.set_up(self.simulated(death))
+
+    def kill_emulator(self):
+        """False when that was no infra error: between two boots there is none to kill, and one at its end is done."""
+        attempts = self.kab.rows("select uid from attempt where status = 'dispatched'")
+        emulators = self.kab.processes("qemu-system")
+        if not attempts or not emulators:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(emulators[0], signal.SIGKILL)
+        outcome = "select outcome from attempt where uid = ? and status = 'finished'"
+        return wait_until(lambda: self.kab.rows(outcome, *attempts[0]), 60, "the boot ends")[0][0] == "infra-error"
+
+    def test_killed_emulators_and_agents_lose_nothing(self):
+        def deaths():
+            return self.kab.rows("select count(*) from attempt where outcome = 'infra-error' and detail = ?",
+                                 f"kab-agent: {self.DEATH}")[0][0]
+
+        self.disturb(self.KILLS, self.kill_emulator, more=lambda: deaths() < self.KILLS // 5)
+        self.told("SIGKILL of QEMU")
+        print(f"agents of which PID 1 told that they were killed: {deaths()}", flush=True)
 
 
 if __name__ == "__main__":
