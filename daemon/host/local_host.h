@@ -12,10 +12,14 @@
 
 namespace kab {
 
+/// As long as kab-host may take by its own deadlines, from the start of the first emulator to the end of the last run.
+Nanoseconds longest_boot(const msg::BootRequest& request);
+
 class LocalHost final : public Host {
   public:
-    /// `program`: path of kab-host. The executor's loop must be single-threaded.
-    LocalHost(boost::asio::any_io_executor executor, fs::path program);
+    /// `program`: path of kab-host. The executor's loop must be single-threaded. A kab-host that takes longer for a
+    /// boot than longest_boot() and `grace`, in which it prepares one and cleans up, is lost.
+    LocalHost(boost::asio::any_io_executor executor, fs::path program, Nanoseconds grace = std::chrono::minutes(1));
     ~LocalHost() override;
 
     void start(HostListener& listener) override;
@@ -37,6 +41,7 @@ class LocalHost final : public Host {
 
     boost::asio::any_io_executor executor_;
     fs::path program_;
+    Nanoseconds grace_;
     HostListener* listener_ = nullptr;
     std::unique_ptr<ChildProcess> child_;
     FrameReader frames_;
