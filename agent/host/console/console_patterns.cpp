@@ -50,9 +50,10 @@ constexpr Pattern patterns[] = {
     {panic, "-- System halted"},
 
     innocent("INFO: lockdep is turned off"),
-    innocent("took too long"),
+    innocent("INFO: NMI handler (", Where::start),  // "... took too long to run"
     innocent("Stall ended before state dump start"),
     innocent("WARNING: Unprivileged eBPF is enabled"),
+    innocent("ODEBUG: selftest passed", Where::start),
     innocent_report("[kasan_test]"),
     innocent_report("[kfence_test]"),
 
@@ -262,21 +263,21 @@ std::optional<double> console_time(std::string_view line) {
 std::string_view strip_console_prefix(std::string_view line) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
     line = without_level(line);
+    // Either may be there without the other: printk.time=0, CONFIG_PRINTK_CALLER=n.
     const auto after_time = skip_bracket(line, "", true);
-    if (after_time == line.size() + 1) return line;
-    line.remove_prefix(after_time);
-    const auto tag = line.find_first_not_of(' ');
-    if (tag != std::string_view::npos) {
-        for (const std::string_view letter : {"T", "C"}) {
-            const auto rest = line.substr(tag);
-            const auto after_tag = skip_bracket(rest, letter, false);
-            if (after_tag <= rest.size()) {
-                line = rest.substr(after_tag);
-                break;
-            }
-        }
+    const bool timed = after_time <= line.size();
+    if (timed) line.remove_prefix(after_time);
+    const auto tag = timed ? std::min(line.find_first_not_of(' '), line.size()) : 0;
+    bool tagged = false;
+    for (const std::string_view letter : {"T", "C"}) {
+        const auto rest = line.substr(tag);
+        const auto after_tag = skip_bracket(rest, letter, false);
+        if (after_tag > rest.size()) continue;
+        line = rest.substr(after_tag);
+        tagged = true;
+        break;
     }
-    if (!line.empty() && line.front() == ' ') line.remove_prefix(1);
+    if ((timed || tagged) && !line.empty() && line.front() == ' ') line.remove_prefix(1);
     return line;
 }
 

@@ -17,25 +17,26 @@ constexpr double pause_ends_report = 1;        ///< seconds without a line, for 
 constexpr int longest_report = 200;            ///< lines
 constexpr int longest_oom_report = 500;        ///< it lists all tasks
 constexpr int consequence_lines = 100;         ///< from a fault to the panic that it causes
+constexpr double consequence_pause = 12;       ///< seconds; CPUs that are asked for a trace are waited for 10
 constexpr std::size_t fatal_text = 32U << 10;  ///< of most_text, kept free for what is fatal
 
 /// Reasons of a panic that name something already reported.
-constexpr std::string_view consequences[] = {"Fatal exception",
-                                             "panic_on_warn set",
-                                             "hung_task: blocked tasks",
-                                             "softlockup:",
-                                             "hard LOCKUP",
-                                             "RCU Stall",
-                                             "Attempted to kill",
-                                             "panic_on_oops",
-                                             "scheduling while atomic",
-                                             "MCE",
-                                             "KFENCE",
-                                             "kernel: panic_on"};
+constexpr std::string_view consequences[] = {
+    "Fatal exception", "panic_on_warn set", "hung_task: blocked tasks", "softlockup:", "Hard LOCKUP",     "hard LOCKUP",
+    "RCU Stall",       "panic_on_oops",     "scheduling while atomic",  "KFENCE",      "kernel: panic_on"};
 
 bool is_consequence(std::string_view line) {
     return std::any_of(std::begin(consequences), std::end(consequences),
                        [&](std::string_view reason) { return line.find(reason) != std::string_view::npos; });
+}
+
+/// Init's death may have any cause: only what ends tasks is taken for one.
+bool is_death_of_init(std::string_view line) {
+    return line.find("Attempted to kill") != std::string_view::npos;
+}
+
+bool ends_tasks(ConsoleKind kind) {
+    return kind == ConsoleKind::oops || kind == ConsoleKind::bug || kind == ConsoleKind::oom;
 }
 
 /// "func" from "RIP: 0010:func+0x12/0x340 [module]".
@@ -54,6 +55,7 @@ struct ConsoleScanner::State {
         msg::ConsoleEvent event;
         ConsoleKind kind = ConsoleKind::none;
         bool innocent = false;
+        bool ends_tasks = false;  ///< it, or a hit within it
         std::size_t context_lines = 0;
         int lines = 0, ordinary = 0;
         std::string function;        ///< where it happened, if the report tells
@@ -71,7 +73,10 @@ struct ConsoleScanner::State {
     void keep(msg::ConsoleEvent event);
     void note_fatal(std::string_view line);
     void note_memory(const ConsoleMatch& match, std::string_view line);
+    void note_stall(const ConsoleMatch& match, std::string_view line);
 
+    /// A panic that only says what the last finding came to.
+    bool follows_from_last(const ConsoleMatch& match, std::string_view line) const;
     /// The report under way ended long before this line.
     bool pause_before_line() const;
 
@@ -85,7 +90,9 @@ struct ConsoleScanner::State {
     std::map<std::string, std::size_t> seen;  ///< kind and signature of events
     std::optional<std::size_t> last;          ///< index of the last event, if it was kept
     int since_last = 0;                       ///< lines since that report ended
-    std::string banner;                       ///< the first "Linux version" line
+    std::optional<double> last_time;          ///< of that report's last line
+    bool last_ends_tasks = false;
+    std::string banner;  ///< the first "Linux version" line
     bool in_backtrace_test = false;
     std::int64_t cut_line = 0;  ///< of "cut here" with no finding yet; 0: none
     std::string cut_text;       ///< the first line after it
@@ -125,10 +132,7 @@ void ConsoleScanner::State::take_line(std::string_view raw) {
 void ConsoleScanner::State::judge(std::string_view line) {
     // Nothing that goes on can make a panic mean nothing.
     const bool dies = line.starts_with("Kernel panic - not syncing");
-    if (dies) {
-        in_backtrace_test = false;
-        if (report && report->innocent) close();
-    }
+    if (dies) in_backtrace_test = false;
     if (line.find("backtrace testing ]") != std::string_view::npos) {
         in_backtrace_test = line.find("end of") == std::string_view::npos;
     }
@@ -196,9 +200,20 @@ void ConsoleScanner::State::note_memory(const ConsoleMatch& match, std::string_v
     }
 }
 
+void ConsoleScanner::State::note_stall(const ConsoleMatch& match, std::string_view line) {
+    const bool stalled = match.kind == ConsoleKind::lockup || match.kind == ConsoleKind::hung_task ||
+                         match.kind == ConsoleKind::rcu_stall;
+    if (stalled && stall_line.empty()) stall_line = printable(line);
+}
+
+bool ConsoleScanner::State::follows_from_last(const ConsoleMatch& match, std::string_view line) const {
+    if (match.kind != ConsoleKind::panic || !last || since_last > consequence_lines) return false;
+    if (time && last_time && *time - *last_time > consequence_pause) return false;
+    return is_consequence(line) || (is_death_of_init(line) && last_ends_tasks);
+}
+
 void ConsoleScanner::State::open(const ConsoleMatch& match, std::string_view line) {
-    const bool follows = match.kind == ConsoleKind::panic && last && since_last <= consequence_lines;
-    if (follows && is_consequence(line)) {
+    if (follows_from_last(match, line)) {
         // One cause, one label: the panic is what the last finding came to.
         auto& cause = events[*last];
         cause.severity = "fatal";
@@ -213,6 +228,7 @@ void ConsoleScanner::State::open(const ConsoleMatch& match, std::string_view lin
     Report opened;
     opened.kind = match.kind;
     opened.innocent = match.innocent;
+    opened.ends_tasks = ends_tasks(match.kind);
     opened.event.kind = to_string(match.kind);
     opened.event.severity = match.severity;
     opened.event.signature = printable(normalise_signature(match.description));
@@ -222,23 +238,27 @@ void ConsoleScanner::State::open(const ConsoleMatch& match, std::string_view lin
     for (const auto& earlier : before) {
         if (!earlier.empty()) opened.event.text += "\n(before) " + printable(earlier);
     }
-    const bool stalled = match.kind == ConsoleKind::lockup || match.kind == ConsoleKind::hung_task ||
-                         match.kind == ConsoleKind::rcu_stall;
-    if (stalled && stall_line.empty()) stall_line = printable(line);
+    note_stall(match, line);
     note_memory(match, line);
     if (opened.event.severity == "fatal" && !match.innocent) note_fatal(line);
     report = std::move(opened);
 }
 
-/// A hit within an open report: another word for the same cause, or (out of memory, innocence) one of its own.
+/// A hit within an open report: another word for the same cause, or (out of memory, innocence, an init that dies of
+/// something else) one of its own.
 void ConsoleScanner::State::absorb(const ConsoleMatch& match, std::string_view line) {
-    const bool separate = report->kind == ConsoleKind::oom && match.kind != ConsoleKind::oom && !match.innocent;
-    if (separate) {
+    const bool fatal = std::string_view(match.severity) == "fatal";
+    const bool out_of_memory = report->kind == ConsoleKind::oom && match.kind != ConsoleKind::oom && !match.innocent;
+    const bool death = match.kind == ConsoleKind::panic && is_death_of_init(line) && !report->ends_tasks;
+    // Nothing that goes on can make what is fatal mean nothing.
+    if (out_of_memory || death || (report->innocent && fatal)) {
         close();
         return open(match, line);
     }
     note_memory(match, line);
-    if (!report->innocent && std::string_view(match.severity) == "fatal" && report->event.severity != "fatal") {
+    note_stall(match, line);
+    report->ends_tasks = report->ends_tasks || ends_tasks(match.kind);
+    if (fatal && report->event.severity != "fatal") {
         report->event.severity = "fatal";
         note_fatal(report->event.text.substr(0, report->event.text.find('\n')));
     }
@@ -267,6 +287,8 @@ void ConsoleScanner::State::close() {
     report.reset();
     if (done.innocent) return;
     since_last = 0;
+    last_time = done.time;
+    last_ends_tasks = done.ends_tasks;
     const bool located = done.kind == ConsoleKind::oops || done.kind == ConsoleKind::bug ||
                          done.kind == ConsoleKind::lockup || done.kind == ConsoleKind::sanitizer;
     if (located && !done.function.empty() && done.event.signature.find(done.function) == std::string::npos) {
@@ -324,6 +346,9 @@ const std::string& ConsoleScanner::timer_line() const {
 }
 const std::string& ConsoleScanner::memory_line() const {
     return state_->memory_line;
+}
+std::int64_t ConsoleScanner::lines() const {
+    return state_->line_number;
 }
 std::string ConsoleScanner::last_line() const {
     return printable(state_->last_line);

@@ -104,6 +104,7 @@ const std::vector<Said> faults = {
 const std::vector<const char*> innocent = {
     "INFO: lockdep is turned off.",
     "INFO: NMI handler (perf_event_nmi_handler) took too long to run: 1.234 msecs",
+    "ODEBUG: selftest passed",
     "rcu: INFO: Stall ended before state dump start",
     "WARNING: Unprivileged eBPF is enabled with eIBRS on, data leaks possible via Spectre v2 BHB attacks!",
     "DEBUG: not one",
@@ -127,7 +128,9 @@ const std::vector<const char*> prefixes = {"",
                                            "<4>[   12.345678] ",
                                            "[   12.345678][  T123] ",
                                            "<0>[   12.345678][    C0] ",
-                                           "\r[   12.345678] [    T1] "};
+                                           "\r[   12.345678] [    T1] ",
+                                           "[    T1] ",
+                                           "<0>[    C0] "};
 
 TEST(ConsolePatterns, every_fault_gets_its_kind_and_severity_behind_any_prefix) {
     for (const auto& said : faults) {
@@ -141,6 +144,11 @@ TEST(ConsolePatterns, every_fault_gets_its_kind_and_severity_behind_any_prefix) 
             }
         }
     }
+}
+
+TEST(ConsolePatterns, what_takes_too_long_may_be_a_fault) {
+    EXPECT_EQ(scan("BUG: KFENCE: f took too long\n").size(), 1U);
+    EXPECT_EQ(scan("BUG: INFO: NMI handler (x) took too long\n").size(), 1U);
 }
 
 TEST(ConsolePatterns, what_is_no_fault_is_none_behind_any_prefix) {

@@ -139,6 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expectation{"[    0.8] ... MAX_LOCK_DEPTH:          48", "", "", ""},
         Expectation{"[    1.0] INFO: NMI handler (perf_event_nmi_handler) took too long to run: 1.234 msecs", "", "",
                     ""},
+        Expectation{"[    1.0] ODEBUG: selftest passed", "", "", ""},
         Expectation{"[    1.0] rcu: INFO: Stall ended before state dump start", "", "", ""},
         Expectation{"[    1.0] WARNING: Unprivileged eBPF is enabled with eIBRS on, data leaks possible", "", "", ""},
         Expectation{"[    1.0] DEBUG: kernel BUG a lot of text", "", "", ""},
@@ -217,6 +218,41 @@ TEST(ConsoleScanner, a_panic_is_laid_to_what_came_right_before_it) {
     ASSERT_EQ(events.size(), 2U);
     EXPECT_EQ(events[0].severity, "fatal") << "it is told once, but it was the last";
     EXPECT_EQ(events[1].severity, "warning");
+}
+
+TEST(ConsoleScanner, a_panic_is_not_laid_to_what_came_long_before_it) {
+    const std::string warning = "[ 1.1] WARNING: CPU: 0 PID: 1 at a.c:1 f+0x5/0x10\n[ 1.1] ---[ end trace 0 ]---\n";
+    const std::string set = "Kernel panic - not syncing: kernel: panic_on_warn set ...\n";
+    const std::string death = "Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000009\n";
+    const std::string oops = "[ 1.1] Oops: 0002 [#1] SMP\n[ 1.1] ---[ end trace 0 ]---\n";
+    const std::string oom = "[ 1.1] Out of memory: Killed process 1 (init)\n";
+    const auto kinds = [](const std::string& text) {
+        ConsoleScanner scanner;
+        scanner.push(text);
+        std::string told = scanner.fatal_line().starts_with("Kernel panic") ? "panic:" : "cause:";
+        for (const auto& event : scanner.finish()) told += " " + event.kind + "/" + event.severity;
+        return told;
+    };
+    EXPECT_EQ(kinds(warning + "[ 61.0] " + set), "panic: warning/warning panic/fatal") << "of another warning";
+    EXPECT_EQ(kinds(warning + "[ 1.2] " + death), "panic: warning/warning panic/fatal") << "no warning kills init";
+    EXPECT_EQ(kinds("[ 1.1] BUG: x\n[ 1.1] Call Trace:\n[ 1.2] " + death), "cause: bug/fatal");
+    EXPECT_EQ(kinds(oops + "[ 1.2] " + death), "cause: oops/fatal");
+    EXPECT_EQ(kinds(oops + "[ 61.0] " + death), "cause: oops/fatal panic/fatal") << "the oops came first";
+    EXPECT_EQ(kinds(oom + "[ 1.2] " + death), "cause: oom/fatal");
+    EXPECT_EQ(kinds("WARNING: CPU: 0 PID: 1 at a.c:1 f+0x5/0x10\n" + set), "cause: warning/fatal") << "no times";
+    EXPECT_EQ(kinds("[ 1.1] refcount_t: underflow; use-after-free.\n[ 1.2] " + death),
+              "panic: warning/warning panic/fatal")
+        << "while the report is open";
+}
+
+TEST(ConsoleScanner, a_stall_within_another_report_is_noted) {
+    ConsoleScanner scanner;
+    scanner.push(
+        "[ 9.0] WARNING: CPU: 0 PID: 1 at a.c:1 f+0x5/0x10\n[ 9.1]  <TASK>\n"
+        "[ 9.2] watchdog: BUG: soft lockup - CPU#0 stuck for 22s! [x:1]\n");
+    EXPECT_EQ(scanner.stall_line(), "watchdog: BUG: soft lockup - CPU#0 stuck for 22s! [x:1]");
+    EXPECT_EQ(scanner.lines(), 3);
+    EXPECT_EQ(scanner.finish().size(), 1U);
 }
 
 TEST(ConsoleScanner, a_cut_without_a_known_word_is_a_warning) {
@@ -384,9 +420,21 @@ TEST(ConsoleScanner, test_modules_produce_whole_reports_that_mean_nothing) {
     const auto events = scan(
         "[ 1.0] BUG: KASAN: slab-out-of-bounds in kmalloc_oob_right+0x1/0x2 [kasan_test]\n"
         "[ 1.0] Call Trace:\n"
-        "[ 1.0] BUG: unable to handle page fault for address: ffff\n"
+        "[ 1.0] BUG: sleeping function called from invalid context at mm/x.c:1\n"
         "[ 1.0] ---[ end trace 0 ]---\n");
     EXPECT_TRUE(events.empty());
+}
+
+TEST(ConsoleScanner, an_oops_within_a_report_that_means_nothing_is_one) {
+    ConsoleScanner scanner;
+    scanner.push(
+        "[ 1.0] BUG: KASAN: slab-out-of-bounds in kmalloc_oob_right+0x1/0x2 [kasan_test]\n"
+        "[ 1.0] Call Trace:\n"
+        "[ 1.0] BUG: unable to handle page fault for address: ffff\n");
+    EXPECT_EQ(scanner.fatal_line(), "BUG: unable to handle page fault for address: ffff") << "before any panic";
+    const auto events = scanner.finish();
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].kind, "oops");
 }
 
 TEST(ConsoleScanner, timers_that_do_not_work_are_noted) {
@@ -407,6 +455,10 @@ TEST(ConsolePrefix, only_the_kernels_own_is_taken_off) {
     EXPECT_EQ(strip_console_prefix("<6>[    1.234567][   T12] hello\r"), "hello");
     EXPECT_EQ(strip_console_prefix("[    1.234567] [    C0] hello"), "hello");
     EXPECT_EQ(strip_console_prefix("[    1.234567]  <TASK>"), " <TASK>");
+    EXPECT_EQ(strip_console_prefix("<4>[    T1] hello"), "hello");
+    EXPECT_EQ(strip_console_prefix("[    C0]  <TASK>"), " <TASK>");
+    EXPECT_EQ(strip_console_prefix(" [    T1] hello"), " [    T1] hello");
+    EXPECT_EQ(strip_console_prefix("[    T1]"), "");
     EXPECT_EQ(strip_console_prefix("[ BUG: Invalid wait context ]"), "[ BUG: Invalid wait context ]");
     EXPECT_EQ(strip_console_prefix("[drm] x"), "[drm] x");
     EXPECT_EQ(strip_console_prefix(""), "");
