@@ -146,13 +146,27 @@ exec qemu-system-x86_64 "$@"
     def test_deadlines(self):
         finished = self.outcome(guest.console("slow\n"), guest.HANG, boot_limit_ns=2 * SECOND)
         self.assertEqual(finished["outcome"], "boot-failure")
-        self.assertRegex(finished["detail"], r"^no hello from the agent within 2.*s; last console line: slow$")
+        self.assertRegex(finished["detail"], r"^no hello from the agent within 2.*s; last console line: slow; nothing on the console for the last [\d.]+ s$")
         steps = (guest.hello(), guest.AWAIT_PLAN, guest.run(1), guest.started(2),
                  guest.console("[ 9.9] watchdog: BUG: soft lockup - CPU#0 stuck for 22s! [x:1]\n"), guest.HANG)
         finished = self.outcome(*steps, runs=3, run_limit_ns=SECOND)
         self.assertEqual(finished["outcome"], "hang")
         self.assertRegex(finished["detail"], r"^nothing within 1.*s in run 2 of 3; console: watchdog: BUG: soft lockup")
         self.assertEqual(finished["runs"], 1)
+
+    def test_a_guest_that_does_not_go_down(self):
+        steps = (guest.hello(), guest.AWAIT_PLAN, guest.run(1), guest.done(1), guest.console("[ 1.0] reboot: Restarting\n"))
+        finished = self.outcome(*steps, guest.HANG, runs=1, run_limit_ns=3 * SECOND)
+        self.assertEqual((finished["outcome"], finished.get("detail", "")), ("ok", ""))
+        self.assertEqual([(e["kind"], e["severity"], e["line"]) for e in finished["console"]], [("shutdown", "error", 1)])
+        self.assertRegex(finished["console"][0]["text"], "^the guest did not go down within 3.*s of its last run; "
+                                                         "last console line: reboot: Restarting$")
+        finished = self.outcome(*steps, guest.console("[ 1.1] kernel BUG at ipc/x.c:1!\n"), guest.HANG, runs=1,
+                                run_limit_ns=3 * SECOND)
+        self.assertEqual([e["kind"] for e in finished["console"]], ["bug", "shutdown"])
+        finished = self.outcome(*steps, guest.console("[ 1.1] Kernel panic - not syncing: x\n"), guest.HANG, runs=1)
+        self.assertEqual(finished["outcome"], "kernel-crash")
+        self.assertEqual([e["kind"] for e in finished["console"]], ["panic"], "it is known why it does not")
 
     def test_errors_of_the_agent(self):
         finished = self.outcome(guest.hello(), guest.started(1), guest.error(1, "unshare: No space left"), guest.RESET, runs=1)
@@ -169,6 +183,16 @@ exec qemu-system-x86_64 "$@"
         finished = self.outcome(*killed, runs=3)
         self.assertEqual((finished["outcome"], finished["detail"]), (
             "workload-error", "the agent was killed in run 2 of 3; console: Out of memory: Killed process 17 (init)"))
+        oom = guest.console("[ 9.0] Out of memory: Killed process 17 (init)\n")
+        signal_9 = guest.error(0, "the agent was killed by signal 9 (Killed)")
+        for steps, outcome, detail in (
+            ((guest.started(1),), "infra-error", "kab-agent: the agent was killed by signal 9 (Killed) in run 1 of 1"),
+            ((), "infra-error", "kab-agent: the agent was killed by signal 9 (Killed)"),
+            ((guest.run(1), oom), "workload-error", "the agent was killed by signal 9 (Killed) after run 1 of 1; "
+                                                    "console: Out of memory: Killed process 17 (init)"),
+        ):
+            finished = self.outcome(guest.hello(), guest.AWAIT_PLAN, *steps, signal_9, guest.RESET, runs=1)
+            self.assertEqual((finished["outcome"], finished["detail"]), (outcome, detail))
         finished = self.outcome(guest.hello(), guest.AWAIT_PLAN, guest.run(1), guest.done(1), guest.RESET, runs=2)
         self.assertEqual(finished["outcome"], "infra-error", "done too early")
 
@@ -223,7 +247,11 @@ exec qemu-system-x86_64 "$@"
             self.assertEqual(finished["outcome"], "boot-failure")
             self.assertEqual(finished["detail"], f"not a kernel: {text} is neither a bzImage nor an ELF file")
             finished, _ = host.boot(self.folder / "absent", attempt="A2")
-            self.assertEqual(finished["detail"], f"no such kernel: {self.folder}/absent")
+            self.assertEqual((finished["outcome"], finished["detail"]),
+                             ("infra-error", f"no such kernel: {self.folder}/absent"), "it was there when kabd looked")
+            finished, _ = host.boot(self.kernel(guest.HANG), attempt="A6", modules=str(self.folder / "absent"))
+            self.assertEqual((finished["outcome"], finished["detail"]),
+                             ("infra-error", f"no such modules: {self.folder}/absent"))
             finished, _ = host.boot(self.kernel(guest.HANG), attempt="A3", console_path="/proc/nowhere/console")
             self.assertEqual(finished["outcome"], "infra-error")
             finished, _ = host.boot(self.kernel(guest.HANG), attempt="A4", modules=str(self.folder))

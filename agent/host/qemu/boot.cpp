@@ -15,6 +15,8 @@ namespace {
 
 /// For a guest that is about to reset by itself: the console's last lines are worth waiting for.
 constexpr Nanoseconds patience_with_agent = std::chrono::seconds(2);
+/// For one that is done: its kernel may yet fail on the way down, and say so late. At most the limit of a run.
+constexpr Nanoseconds patience_with_way_down = std::chrono::seconds(30);
 constexpr Nanoseconds patience_with_panic = std::chrono::seconds(5);
 constexpr Nanoseconds patience_with_exit = std::chrono::seconds(1);
 constexpr Nanoseconds patience_with_quit = std::chrono::milliseconds(500);
@@ -78,6 +80,7 @@ bool Boot::start_falsely() {
 
 void Boot::receive_console(std::string_view bytes) {
     scanner_.push(bytes);
+    heard_console_ = now();
     if (false_start_) return;
     if (!scanner_.timer_line().empty() && start_falsely()) return;
     if (scanner_.fatal() && facts_.console_fault.empty()) {
@@ -126,7 +129,7 @@ void Boot::relay(const std::shared_ptr<Channel>& channel) {
             handle(std::move(*error));
         } else {
             facts_.done = true;
-            let_go();
+            let_go(std::clamp(Nanoseconds(request_.run_limit_ns), patience_with_agent, patience_with_way_down));
         }
     }
 }
@@ -187,13 +190,13 @@ void Boot::handle(msg::AgentError error) {
         error.message = fmt::format("{} in run {} of {}", error.message, run, facts_.runs_planned);
     }
     facts_.agent_error = std::move(error);
-    let_go();
+    let_go(patience_with_agent);
 }
 
-/// The agent is heard, and may take the machine down.
-void Boot::let_go() {
+/// The agent is heard, and may take the machine down within `patience`.
+void Boot::let_go(Nanoseconds patience) {
     speaking_->socket->send(frame(msg::encode(msg::Shutdown{})));
-    end(patience_with_agent);
+    end(patience);
 }
 
 void Boot::progress(const char* phase) {
@@ -209,6 +212,11 @@ void Boot::arm(std::int64_t limit_ns, bool& passed) {
         if (error || self->phase_ >= Phase::ending || self->limit_.expiry() > now()) return;
         passed = true;
         self->facts_.limit = format_duration(Nanoseconds(limit_ns));
+        if (self->heard_console_ != SteadyTime()) {
+            // Always in seconds: reports group details by what is left of them without their numbers.
+            self->facts_.silent_for =
+                fmt::format("{:.1f} s", std::chrono::duration<double>(now() - self->heard_console_).count());
+        }
         self->facts_.run_in_progress = self->speaking_ ? self->speaking_->dialog.run_in_progress() : 0;
         self->end(Nanoseconds(0));
     });
@@ -222,10 +230,14 @@ void Boot::end(Nanoseconds patience) {
     limit_.cancel();
     if (emulator_gone_ || !emulator_) return finish_if_all_ended();
     ending_.expires_after(patience);
-    ending_.async_wait([self = shared_from_this()](ErrorCode error) {
+    ending_.async_wait([self = shared_from_this(), patience](ErrorCode error) {
         if (error || self->emulator_gone_) return;
         self->ended_by_us_ = true;
         if (!self->facts_.shutdown_reason.empty()) return self->emulator_->kill();
+        // A console that panics or floods, or somebody who cancels, shortens this, and says more.
+        if (self->facts_.done && patience > Nanoseconds(0) && !self->scanner_.fatal()) {
+            self->facts_.stayed_up = format_duration(patience);
+        }
         self->qmp_->quit();
         self->ending_.expires_after(patience_with_quit);
         self->ending_.async_wait([self](ErrorCode again) {
@@ -299,6 +311,9 @@ void Boot::finish() {
     }
     report.console = scanner_.finish();
     complete_facts();
+    if (auto complaint = complaint_of_staying_up(facts_, scanner_.lines())) {
+        report.console.push_back(std::move(*complaint));
+    }
     auto verdict = decide_outcome(facts_);
     report.attempt = request_.attempt;
     report.outcome = verdict.outcome;

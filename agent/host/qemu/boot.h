@@ -71,7 +71,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
     void handle(msg::AgentHello hello);
     void handle(msg::RunFinished run);
     void handle(msg::AgentError error);
-    void let_go();
+    void let_go(Nanoseconds patience);
     bool start_falsely();
     void arm(std::int64_t limit_ns, bool& passed);
     void end(Nanoseconds patience);
@@ -113,6 +113,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
 
     boost::asio::steady_timer limit_, ending_;
     SteadyTime requested_, started_, greeted_, ending_since_, last_progress_;
+    SteadyTime heard_console_;  ///< when the console's last bytes came, of any of the boot's starts
 };
 
 }  // namespace kab::qemu

@@ -53,7 +53,8 @@ std::shared_ptr<Boot> Boot::start(const asio::any_io_executor& executor, const A
             if (started) started = boot->spawn_emulator();
             if (started) return;
             const Error& error = started.error();
-            const bool request_is_wrong = error.fault == Fault::spec || error.fault == Fault::not_found;
+            // What is not there was there when kabd looked: an image, a directory of modules, the agent.
+            const bool request_is_wrong = error.fault == Fault::spec;
             (request_is_wrong ? boot->facts_.request_failure : boot->facts_.host_failure) = error.text();
         }
         boot->emulator_gone_ = boot->errors_read_ = true;

@@ -40,6 +40,7 @@ struct Tree {
 /// The one directory under (or at) `directory` that holds a kernel's modules.
 Result<fs::path> find_release_directory(const fs::path& directory) {
     std::error_code error;
+    if (!fs::exists(directory, error)) return fail(Fault::not_found, "no such modules: {}", directory.string());
     if (!fs::is_directory(directory, error)) {
         return fail(Fault::spec, "modules: {} is not a directory", directory.string());
     }

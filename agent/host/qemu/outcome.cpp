@@ -46,7 +46,8 @@ Verdict judge_exit(const BootFacts& facts) {
 }
 
 Verdict judge_limits(const BootFacts& facts) {
-    const std::string stall = facts.console_stall.empty() ? last_words(facts) : "console: " + facts.console_stall;
+    std::string stall = facts.console_stall.empty() ? last_words(facts) : "console: " + facts.console_stall;
+    if (!facts.silent_for.empty()) stall += "; nothing on the console for the last " + facts.silent_for;
     if (facts.boot_limit_passed) {
         return {Outcome::boot_failure,
                 with_message(fmt::format("no hello from the agent within {}; {}", facts.limit, stall), facts)};
@@ -69,10 +70,20 @@ std::optional<Verdict> judge_machine(const BootFacts& facts) {
     return std::nullopt;
 }
 
+/// What PID 1 says of an agent that got SIGKILL (describe_exit in agent/guest/text.h).
+constexpr std::string_view agent_killed = "the agent was killed by signal 9 ";
+
 Verdict judge_agent_error(const BootFacts& facts) {
     const auto& error = *facts.agent_error;
-    if (error.seq == 0) return {Outcome::infra_error, "kab-agent: " + error.message};
+    const bool killed = error.message.starts_with(agent_killed);
+    const bool in_run = error.seq != 0;
+    // A kernel that leaks has its out-of-memory killer do it, be it between two runs or in a drain. Nobody else in a
+    // guest kills with this signal: without a word on the console it is not known to be the kernel's or the run's
+    // doing.
+    if (killed && facts.console_memory.empty()) return {Outcome::infra_error, "kab-agent: " + error.message};
+    if (!in_run && !killed) return {Outcome::infra_error, "kab-agent: " + error.message};
     std::string detail = error.message;
+    if (!in_run) detail += " " + (facts.hello ? where(facts) : "before its hello");
     if (!facts.console_memory.empty()) detail += "; console: " + facts.console_memory;
     return {Outcome::workload_error, std::move(detail)};
 }
@@ -109,6 +120,18 @@ Verdict decide_outcome(const BootFacts& facts) {
     if (facts.boot_limit_passed || facts.run_limit_passed) return judge_limits(facts);
     if (facts.emulator) return judge_exit(facts);
     return {Outcome::infra_error, "the boot ended for no known reason"};
+}
+
+std::optional<msg::ConsoleEvent> complaint_of_staying_up(const BootFacts& facts, std::int64_t line) {
+    if (facts.stayed_up.empty()) return std::nullopt;
+    msg::ConsoleEvent event;
+    event.kind = "shutdown";
+    event.severity = "error";
+    event.signature = "the guest did not go down after its last run";
+    event.text = fmt::format("the guest did not go down within {} of its last run; {}", facts.stayed_up,
+                             facts.console_stall.empty() ? last_words(facts) : "console: " + facts.console_stall);
+    event.line = line;
+    return event;
 }
 
 std::string telling_line(const std::string& text) {

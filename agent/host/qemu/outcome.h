@@ -21,6 +21,7 @@ struct BootFacts {
     bool console_flood = false;   ///< it grew beyond largest_console
     std::string last_console_line;
     std::string last_agent_line;  ///< the last that the agent wrote to the console
+    std::string silent_for;       ///< how long nothing had come on the console when a limit passed; empty: nothing ever
     bool hello = false;
     std::string timer_trouble;                   ///< console line about timers that do not work
     bool false_starts_used_up = false;           ///< they did not work in the last start either
@@ -30,6 +31,7 @@ struct BootFacts {
     std::optional<msg::AgentError> agent_error;  ///< its seq is that of the run in progress, if it had none
     std::string agent_nonsense;                  ///< what the agent said was not understood
     bool done = false;
+    std::string stayed_up;  ///< how long it was given to go down once done, in vain: "30.0s"; empty: it went down
     std::int64_t runs_planned = 0, runs_finished = 0;
     std::int64_t run_in_progress = 0;  ///< seq; 0: none
     bool boot_limit_passed = false;
@@ -47,6 +49,10 @@ struct Verdict {
 };
 
 Verdict decide_outcome(const BootFacts& facts);
+
+/// A guest whose samples are complete and that never reset after them: no outcome, but a complaint. `line`: the number
+/// of lines on its console.
+std::optional<msg::ConsoleEvent> complaint_of_staying_up(const BootFacts& facts, std::int64_t line);
 
 /// Of what QEMU wrote to stderr: the line about KVM that comes before a dump of registers, else the last.
 std::string telling_line(const std::string& text);

@@ -66,6 +66,7 @@ TEST(Outcome, errors_of_workload_and_agent_are_told_apart) {
     EXPECT_EQ(decide_outcome(facts).outcome, Outcome::workload_error);
     EXPECT_EQ(decide_outcome(facts).detail, "ipcns-exit: unshare: No space left on device");
     facts.agent_error = msg::AgentError{0, "out of memory"};
+    facts.console_memory = "swapper/0: page allocation failure: order:4";
     EXPECT_EQ(decide_outcome(facts).outcome, Outcome::infra_error);
     EXPECT_EQ(decide_outcome(facts).detail, "kab-agent: out of memory");
 }
@@ -80,6 +81,11 @@ TEST(Outcome, deadlines_name_the_run_and_what_the_console_says) {
     facts.console_stall = "rcu: INFO: rcu_sched self-detected stall on CPU";
     EXPECT_EQ(decide_outcome(facts).detail,
               "nothing within 5m 00s in run 3 of 5; console: rcu: INFO: rcu_sched self-detected stall on CPU");
+    facts.silent_for = "12.5 s";
+    EXPECT_EQ(
+        decide_outcome(facts).detail,
+        "nothing within 5m 00s in run 3 of 5; console: rcu: INFO: rcu_sched self-detected stall on CPU; nothing on "
+        "the console for the last 12.5 s");
     BootFacts silent;
     silent.boot_limit_passed = true;
     silent.limit = "60.0s";
@@ -146,6 +152,59 @@ TEST(Outcome, memory_that_runs_out_is_part_of_a_workload_error) {
     EXPECT_EQ(decide_outcome(facts).detail,
               "the agent was killed by signal 9 (Killed) in run 3 of 5; console: Out of memory: Killed process 17 "
               "(init)");
+}
+
+TEST(Outcome, an_agent_that_is_killed_between_two_runs_is_the_kernels_doing_where_memory_ran_out) {
+    auto facts = running();
+    facts.run_in_progress = 0;
+    facts.agent_error = msg::AgentError{0, "the agent was killed by signal 9 (Killed)"};
+    facts.console_memory = "Out of memory: Killed process 17 (init)";
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::workload_error);
+    EXPECT_EQ(decide_outcome(facts).detail,
+              "the agent was killed by signal 9 (Killed) after run 2 of 5; console: Out of memory: Killed process 17 "
+              "(init)");
+    facts.hello = false;
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::workload_error);
+    EXPECT_EQ(decide_outcome(facts).detail,
+              "the agent was killed by signal 9 (Killed) before its hello; console: Out of memory: Killed process 17 "
+              "(init)");
+}
+
+TEST(Outcome, an_agent_that_is_killed_for_no_known_reason_is_tried_again) {
+    auto facts = running();
+    facts.agent_error = msg::AgentError{3, "the agent was killed by signal 9 (Killed) in run 3 of 5"};
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::infra_error);
+    EXPECT_EQ(decide_outcome(facts).detail, "kab-agent: the agent was killed by signal 9 (Killed) in run 3 of 5");
+    facts.agent_error = msg::AgentError{0, "the agent was killed by signal 9 (Killed)"};
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::infra_error);
+    EXPECT_EQ(decide_outcome(facts).detail, "kab-agent: the agent was killed by signal 9 (Killed)");
+    facts.agent_error = msg::AgentError{3, "the agent was killed by signal 11 (Segmentation fault) in run 3 of 5"};
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::workload_error) << "of another death the run is the cause";
+    facts.agent_error = msg::AgentError{3, "a child was killed by signal 9 (Killed)"};
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::workload_error) << "this is not PID 1's word";
+}
+
+TEST(Outcome, a_guest_that_stays_up_is_ok_and_a_complaint) {
+    auto facts = running();
+    facts.runs_finished = 5;
+    facts.run_in_progress = 0;
+    facts.done = true;
+    EXPECT_FALSE(complaint_of_staying_up(facts, 12));
+    facts.stayed_up = "30.0s";
+    EXPECT_EQ(decide_outcome(facts).outcome, Outcome::ok);
+    auto complaint = complaint_of_staying_up(facts, 12);
+    ASSERT_TRUE(complaint);
+    EXPECT_EQ(complaint->kind, "shutdown");
+    EXPECT_EQ(complaint->severity, "error");
+    EXPECT_EQ(complaint->text,
+              "the guest did not go down within 30.0s of its last run; last console line: Run /init as init process");
+    EXPECT_EQ(complaint->line, 12);
+    facts.console_stall = "INFO: task init:30 blocked for more than 15 seconds.";
+    complaint = complaint_of_staying_up(facts, 12);
+    EXPECT_EQ(complaint->text,
+              "the guest did not go down within 30.0s of its last run; console: INFO: task init:30 blocked for more "
+              "than 15 seconds.");
+    EXPECT_EQ(complaint->signature, "the guest did not go down after its last run") << "the same in every boot";
 }
 
 TEST(Outcome, the_agents_own_words_are_not_lost_behind_the_kernels) {

@@ -178,7 +178,7 @@ TEST_F(ModulesTest, what_is_needed_comes_first) {
 
 TEST_F(ModulesTest, what_is_missing_is_named) {
     EXPECT_EQ(virtio_modules(directory_->path()).error().fault, Fault::spec);
-    EXPECT_EQ(virtio_modules("/no/such/place").error().fault, Fault::spec);
+    EXPECT_EQ(virtio_modules("/no/such/place").error().fault, Fault::not_found);
     put("kernel/virtio_pci.ko", module_with("virtio"));
     const auto lacking = virtio_modules(directory_->path());
     ASSERT_FALSE(lacking);
