@@ -33,6 +33,14 @@ def started(seq):
     return say(AGENT, message(type="run-started", seq=seq))
 
 
+def finished(seq, variants):
+    """One of these samples (a power of two of them), by the plan that the guest has read: each plan has its own."""
+    texts = [message(type="run-finished", seq=seq, started_ns=seq,
+                     samples=[{"metric": name, "value": value} for name, value in metrics.items()]) for metrics in variants]
+    assert len({len(text) for text in texts}) == 1 and len(texts) & (len(texts) - 1) == 0
+    return ("say one", AGENT, texts)
+
+
 def done(runs):
     return say(AGENT, message(type="agent-done", runs=runs))
 
@@ -60,15 +68,20 @@ MICROVM_DRIVERS = ("data", b"virtio_mmio.device\0virtio_console\0")
 TRIPLE_FAULT = ("triple fault",)  # a reset without a word; also on a machine without a reset port
 
 AWAIT_PLAN = ("await", AGENT)  # at least its first byte
-READ_FRAME = ("read frame", AGENT)  # a whole message of the host
+READ_FRAME = ("read frame", AGENT)  # a whole message of the host; by its bytes finished() chooses
 RESET = ("reset",)
 HANG = ("hang",)
 
 
 def _code(step, address):
-    if step[0] == "say":
+    if step[0] in ("say", "say one"):
         _, port, text = step
-        return (b"\xbe" + struct.pack("<I", address)            # mov esi, text
+        choice = b""
+        if step[0] == "say one":
+            choice = (b"\x89\xe8\xc1\xe8\x10\x25" + struct.pack("<I", len(text) - 1)  # mov eax, ebp; shr eax, 16; and eax, mask
+                      + b"\x69\xc0" + struct.pack("<I", len(text[0])) + b"\x01\xc6")  # imul eax, length; add esi, eax
+            text = text[0]
+        return (b"\xbe" + struct.pack("<I", address) + choice   # mov esi, text
                 + b"\xb9" + struct.pack("<I", len(text))        # mov ecx, length
                 + b"\x66\xba" + struct.pack("<H", port + 5)     # again: mov dx, line status
                 + b"\xec\xa8\x20\x74\xfb"                       # wait until the transmitter is empty
@@ -90,7 +103,9 @@ def _code(step, address):
                 + b"\x66\xba" + struct.pack("<H", step[1]) + b"\xec")  # mov dx, data; in al, dx
         return (b"\xb9\x04\x00\x00\x00" + byte                # mov ecx, 4
                 + b"\xc1\xe0\x18\xc1\xeb\x08\x09\xc3\xe2\xe8"  # shl eax, 24; shr ebx, 8; or ebx, eax; loop: the length
-                + b"\x89\xd9" + byte + b"\xe2\xf0")             # mov ecx, ebx; as many bytes
+                + b"\x89\xd9\xbd" + struct.pack("<I", 2166136261)  # mov ecx, ebx; mov ebp, the offset of FNV-1a
+                + byte + b"\x0f\xb6\xc0\x31\xc5\x69\xed" + struct.pack("<I", 16777619)  # xor ebp, al; imul ebp, its prime
+                + b"\xe2\xe5")                                 # as many bytes
     if step[0] == "reset":
         return b"\xb0\x06\x66\xba" + struct.pack("<H", 0xCF9) + b"\xee\xf4\xeb\xfd"
     return b"\xf4\xeb\xfd"  # hlt for ever
@@ -105,6 +120,8 @@ def build(*steps):
         code += _code(step, BASE + CODE + size + len(texts))
         if step[0] == "say":
             texts += step[2]
+        elif step[0] == "say one":
+            texts += b"".join(step[2])
     body = code + texts
     note = struct.pack("<III", 4, 8, 18) + b"Xen\0" + struct.pack("<Q", BASE + CODE)
     at = 64 + 2 * 56

@@ -156,23 +156,39 @@ class Emulator(Kills):
     """The real kab-host and QEMU, with guests of a few dozen bytes that say what they are built to say."""
 
     KILLS = max(KILLS // 4, 5)
-    BLOCKS = 3
+    BLOCKS = 4
+    CHILDREN = (8, 16, 24, 32)
+    RUNS = 2 * len(CHILDREN)
+    VARIANTS = 64
     DEATH = "the agent was killed by signal 9 (Killed)"  # as PID 1 of a real guest tells it
 
     @classmethod
-    def simulated(cls, *between_runs):
-        def kernel(elapsed):
-            run = [guest.run(seq, elapsed=elapsed + seq, backlog=0.0) for seq in (1, 2)]
-            return with_section(guest.build(guest.hello(), guest.AWAIT_PLAN, run[0], *between_runs, run[1],
-                                            guest.done(2), guest.RESET))
+    def simulated(cls, *in_a_run):
+        """Each block has its points in an order of its own. By that, the arm and the run the guests choose what they say,
+        so that a sample of another boot would be another."""
+        def kernel(arm, elapsed):
+            noise = random.Random(arm)
+            steps = []
+            for seq in range(1, cls.RUNS + 1):
+                variants = [{"elapsed": round(elapsed * (1 + noise.uniform(-0.01, 0.01))) + 0.5, "backlog": 0.0}
+                            for _ in range(cls.VARIANTS)]
+                steps += [guest.started(seq), *(in_a_run if seq == 2 else ()), guest.finished(seq, variants)]
+            return with_section(guest.build(guest.hello(), guest.READ_FRAME, *steps, guest.done(cls.RUNS), guest.RESET))
 
         return SimulatedKab(("base", "patched"), f"margin: 5%, fixed: {cls.BLOCKS}", iterations=2, counted=0,
-                            kernels={"base": kernel(1000.0), "patched": kernel(800.0)})
+                            kernels={"base": kernel("base", 9e8), "patched": kernel("patched", 7e8)}, children=cls.CHILDREN)
 
     @classmethod
     def setUpClass(cls):
         cls.undisturbed = undisturbed(cls.simulated(), cls.BLOCKS)
-        assert cls.undisturbed[0][0][0] == "done", cls.undisturbed[0]
+        evaluation, samples, _ = cls.undisturbed
+        assert evaluation[0][:2] == ("done", "improved"), evaluation
+        told = {}  # (arm, run) -> what each block has of it
+        for block, arm, _, _, seq, _, _, _, metric, value in samples:
+            if metric == "elapsed":
+                told.setdefault((arm, seq), []).append(value)
+        for place, values in told.items():
+            assert len(set(values)) == len(values) == cls.BLOCKS, f"a sample of {place} could be another block's: {values}"
 
     def setUp(self):
         # In one boot of eight, so that a boot hardly ever meets with it six times.
@@ -193,7 +209,7 @@ class Emulator(Kills):
     def test_killed_emulators_and_agents_lose_nothing(self):
         def deaths():
             return self.kab.rows("select count(*) from attempt where outcome = 'infra-error' and detail = ?",
-                                 f"kab-agent: {self.DEATH}")[0][0]
+                                 f"kab-agent: {self.DEATH} in run 2 of {self.RUNS}")[0][0]
 
         self.disturb(self.KILLS, self.kill_emulator, more=lambda: deaths() < self.KILLS // 5)
         self.told("SIGKILL of QEMU")

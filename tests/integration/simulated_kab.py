@@ -45,12 +45,13 @@ def processes_of(parent):
 
 
 class SimulatedKab(Kab):
-    """`arms`: names, the first is the baseline; `iterations`, `warmup`, `counted`: of each boot; `decide`: the
-    margin, how many blocks, and when they are looked at. `kernels`: arm -> image; boots them by the real kab-host where given."""
+    """`arms`: names, the first is the baseline; `iterations`, `warmup`, `counted`: of each point of a boot; `children`: its
+    points; `decide`: the margin, how many blocks, and when they are looked at. `kernels`: arm -> image; boots them by the
+    real kab-host where given."""
 
-    def __init__(self, arms, decide, iterations=1, warmup=0, counted=1, kernels=None):
+    def __init__(self, arms, decide, iterations=1, warmup=0, counted=1, kernels=None, children=(8,)):
         super().__init__()
-        self.arms, self.decide = arms, decide
+        self.arms, self.decide, self.children = arms, decide, children
         self.iterations, self.warmup, self.counted = iterations, warmup, counted
         self.env.update(
             KAB_CACHE_DIR=str(self.directory / "cache"),
@@ -95,10 +96,11 @@ class SimulatedKab(Kab):
     def spec(self, name):
         arms = "".join(f"  {arm}: {{source: {{image: {arm}.vmlinux}}}}\n" for arm in self.arms)
         counters = f"    counters: [task-clock]\n    counter_iterations: {self.counted}\n" if self.counted else ""
+        points = f"sweep: {{children: {list(self.children)}}}" if len(self.children) > 1 else f"with: {{children: {self.children[0]}}}"
         return self.write(f"{name}.yaml", (
             f"experiment: {name}\narms:\n{arms}"
             "host: {cpus: 1, memory: 64M}\n"
-            "workloads:\n  - workload: ipcns-exit\n    with: {children: 8}\n"
+            f"workloads:\n  - workload: ipcns-exit\n    {points}\n"
             f"    iterations: {self.iterations}\n    warmup: {self.warmup}\n{counters}"
             f"decide: {{primary: ipcns-exit/elapsed, {self.decide}, seed: 11}}\n"))
 
@@ -130,7 +132,7 @@ class SimulatedKab(Kab):
 
     def planned(self, blocks):
         """samples_by_kind() of so many blocks: timed runs have two metrics here, counted ones four."""
-        boots = blocks * (len(self.arms) + 1)  # and A'
+        boots = blocks * (len(self.arms) + 1) * len(self.children)  # and A'
         counts = {"timed": (self.iterations + self.warmup) * 2 * boots, "counted": self.counted * 4 * boots}
         return {kind: n for kind, n in counts.items() if n}
 
