@@ -165,6 +165,13 @@ std::string margin_text(const Decide& decide) {
     return metric.scale == Scale::log ? fmt::format("{:g}%", 100 * decide.margin) : fmt::format("{:g}", decide.margin);
 }
 
+std::string at_text(const Decide& decide) {
+    std::string text;
+    for (const auto& [name, value] : decide.at)
+        text += fmt::format("{}{}={}", text.empty() ? " at " : " ", name, value);
+    return text;
+}
+
 std::string plan_text(const Plan& plan) {
     const auto& experiment = plan.experiment;
     const auto& decide = experiment.decide;
@@ -179,13 +186,13 @@ std::string plan_text(const Plan& plan) {
     const std::string rest = fmt::format(
         "host        {}, {}, {}{}\n"
         "{}"
-        "decide      {}, margin {}, alpha {:g}\n"
+        "decide      {}{}, margin {}, alpha {:g}\n"
         "looks       after blocks {}\n"
         "limits      boot {}, run {}, block {}, build {}, evaluation {}\n",
         experiment.host.kind, plural(experiment.host.cpus, "CPU"), memory_text(experiment.host.memory_bytes),
-        exact_text(experiment.host), exclude_text(experiment.exclude), decide.primary, margin_text(decide),
-        decide.alpha, looks, limit_text(limits.boot), limit_text(limits.run), limit_text(limits.block),
-        limit_text(limits.build), limit_text(limits.evaluation));
+        exact_text(experiment.host), exclude_text(experiment.exclude), decide.primary, at_text(decide),
+        margin_text(decide), decide.alpha, looks, limit_text(limits.boot), limit_text(limits.run),
+        limit_text(limits.block), limit_text(limits.build), limit_text(limits.evaluation));
     return head + arms_text(plan) + checks_text(plan) + workloads_text(experiment) + rest;
 }
 

@@ -68,7 +68,7 @@ Simulation start(const Plan& plan) {
     for (const auto& one : experiment.workloads) {
         if (one.workload != workload) continue;
         simulation.iterations = iterations_of(one, metric);
-        simulation.points = static_cast<int>(one.points().size());
+        simulation.points = decide.at.empty() ? static_cast<int>(one.points().size()) : 1;
         simulation.quantile = one.quantile;
     }
     simulation.exact = experiment.host.exact;

@@ -65,9 +65,11 @@ std::string usual_metric(const std::vector<ComparisonRow>& rows) {
     return metric_name(primary == rows.end() ? rows.front() : *primary);
 }
 
-/// The mean over a sweep, where the newest evaluation has one.
+/// The one that decides; else the mean over a sweep, where the newest evaluation has one.
 std::string usual_point(const std::vector<ComparisonRow>& rows) {
     if (rows.front().point.empty()) return {};
+    for (const auto& row : rows)
+        if (row.primary) return row.point;
     for (const auto& row : rows)
         if (row.point == "*") return row.point;
     return rows.front().point;

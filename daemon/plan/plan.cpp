@@ -185,20 +185,22 @@ std::string canonical_text(const Plan& plan) {
     const Json experiment = to_json(plan.experiment);
     const auto& decide = plan.experiment.decide;
     // Keys are sorted by the JSON library, so equal plans have equal texts.
-    return dump_json({{"version", 2},
-                      {"seed", plan.seed},
-                      {"looks", plan.looks},
-                      {"arms", arms},
-                      {"workloads", experiment.at("workloads")},
-                      {"checks", experiment.at("checks")},
-                      {"debug", experiment.at("debug")},
-                      {"primary", decide.primary},
-                      {"margin", decide.margin},
-                      {"alpha", decide.alpha},
-                      {"fixed", decide.fixed.has_value()},
-                      {"exclude", experiment.at("exclude")},
-                      {"host", experiment.at("host")},
-                      {"limits", experiment.at("limits")}});
+    Json json({{"version", 2},
+               {"seed", plan.seed},
+               {"looks", plan.looks},
+               {"arms", arms},
+               {"workloads", experiment.at("workloads")},
+               {"checks", experiment.at("checks")},
+               {"debug", experiment.at("debug")},
+               {"primary", decide.primary},
+               {"margin", decide.margin},
+               {"alpha", decide.alpha},
+               {"fixed", decide.fixed.has_value()},
+               {"exclude", experiment.at("exclude")},
+               {"host", experiment.at("host")},
+               {"limits", experiment.at("limits")}});
+    if (!decide.at.empty()) json["at"] = decide.at;
+    return dump_json(json);
 }
 
 }  // namespace kab

@@ -103,6 +103,13 @@ std::string Claims::price(const stats::Comparison& primary) {
         if (c.verdict == Verdict::improved && c.material) better.push_back(static_cast<int>(i));
         if (c.verdict == Verdict::regressed) (c.material ? worse : slightly).push_back(static_cast<int>(i));
     }
+    // First what it costs where it was judged.
+    const auto same_point = [&](int i) {
+        const auto& c = all[static_cast<std::size_t>(i)];
+        return primary.series >= 0 && c.series >= 0 && c.workload == primary.workload &&
+               series_of(report_, c).point == series_of(report_, primary).point;
+    };
+    for (auto* const list : {&worse, &better, &slightly}) std::stable_partition(list->begin(), list->end(), same_point);
     if (!others) return " No other metric was compared.";
     std::string slight;
     if (!slightly.empty()) slight = " Worse, too, though not shown to exceed the margin: " + named(slightly) + ".";

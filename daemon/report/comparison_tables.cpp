@@ -72,12 +72,12 @@ class Tables {
         return table;
     }
 
-    /// Points below the mean of their metric are only indented.
+    /// Points below the mean of their metric, or below its first point, are only indented.
     std::string name_of(const stats::Comparison& comparison, std::string& above) const {
         const auto& point = series_of(report_, comparison).point;
         const bool of_sweep = comparison.series >= 0 && !point.empty();
         if (of_sweep && above == comparison.metric) return "  " + point;
-        above = comparison.series < 0 ? comparison.metric : "";
+        above = comparison.metric;
         return (comparison.primary ? "*" : "") + comparison.metric +
                (comparison.series < 0 ? ", mean"
                 : of_sweep            ? ", " + point

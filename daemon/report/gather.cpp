@@ -16,9 +16,12 @@ namespace {
 
 using SeriesKey = std::tuple<std::string, std::string, std::string>;  ///< workload, point, metric
 
+using Parameters = std::map<std::string, std::int64_t>;
+
 struct Plan {
     stats::Design design;
     std::string primary;                      ///< "workload/metric"
+    Parameters at;                            ///< the point of its sweep that decides; empty: the mean over all
     std::map<std::string, double> quantiles;  ///< workload -> of a boot's iterations; elsewhere their mean counts
 };
 
@@ -60,8 +63,11 @@ Result<Plan> read_plan(const store::EvaluationRow& evaluation) {
     if (!looks) return broken(evaluation, looks.error().message);
     const auto fixed = json_get_or<int>(*decide, "fixed", 0);
     if (!fixed) return broken(evaluation, fixed.error().message);
+    const auto at = json_get_or<Parameters>(*decide, "at", {});
+    if (!at) return broken(evaluation, at.error().message);
     Plan plan;
     plan.primary = *primary;
+    plan.at = *at;
     plan.design.alpha = *alpha;
     plan.design.margin = *margin;
     plan.design.fixed = *fixed > 0;
@@ -191,6 +197,14 @@ void mark_same_code(const store::EvaluationTree& tree, const std::vector<store::
     }
 }
 
+/// Whether it is the point that decides; each is where the mean does.
+bool is_at(const store::NewPoint& point, const Parameters& at) {
+    const auto parameters = parse_json(point.parameters);
+    return std::all_of(at.begin(), at.end(), [&](const auto& wanted) {
+        return parameters && parameters->value(wanted.first, Json()) == Json(wanted.second);
+    });
+}
+
 /// Series with a value somewhere, and the primary ones in any case; by workload, metric, point as declared.
 std::map<SeriesKey, int> add_series(const store::EvaluationTree& tree, const std::vector<store::SampleRow>& samples,
                                     const Plan& plan, std::int64_t last, stats::Input& input) {
@@ -204,7 +218,8 @@ std::map<SeriesKey, int> add_series(const store::EvaluationTree& tree, const std
             if (point.workload != metric.workload) continue;
             const SeriesKey key{metric.workload, point.label, metric.name};
             stats::Series series;
-            series.primary = metric.workload + "/" + metric.name == plan.primary;
+            series.primary = metric.workload + "/" + metric.name == plan.primary && is_at(point, plan.at);
+            series.apart = !plan.at.empty() && plan.primary.starts_with(metric.workload + "/");
             if (!series.primary && !measured.contains(key)) continue;
             series.workload = metric.workload;
             series.point = point.label;

@@ -8,6 +8,7 @@
 #include "daemon/report/conditions.h"
 #include "daemon/report/figures.h"
 #include "daemon/report/gather.h"
+#include "daemon/stats/fisher.h"
 
 namespace kab::report {
 namespace {
@@ -58,6 +59,40 @@ std::vector<std::string> console_lines(const ReportInput& report) {
     return lines;
 }
 
+struct Attempts {
+    std::int64_t infra_errors = 0, all = 0;  ///< that ended, and not with the daemon or by a wish
+};
+
+/// How many attempts of each arm ended for want of infrastructure, and whether that of an arm is more than chance: what
+/// goes for a fault of ours can be brought about by a kernel.
+std::string infra_errors_by_arm(const ReportInput& report) {
+    std::map<std::int64_t, std::string> arm_of_boot;
+    for (const auto& boot : report.tree.boots) arm_of_boot[boot.id] = boot.arm;
+    std::map<std::string, Attempts> counts;
+    for (const auto& attempt : report.tree.attempts) {
+        if (attempt.outcome.empty() || attempt.lost || attempt.outcome == "cancelled") continue;
+        auto& count = counts[arm_of_boot[attempt.boot_id]];
+        ++count.all;
+        if (attempt.outcome == "infra-error") ++count.infra_errors;
+    }
+    std::string text, doubts;
+    for (const auto& arm : report.input.arms) {
+        const auto& [failed, all] = counts[arm.name];
+        text += fmt::format("{}{} {} of {} attempts", text.empty() ? "; by arm: " : ", ", arm.name, failed, all);
+        if (arm.against < 0) continue;
+        const auto& other = report.input.arms[static_cast<std::size_t>(arm.against)];
+        const auto& [others_failed, others] = counts[other.name];
+        if (all == 0 || others == 0 || failed * others <= others_failed * all) continue;
+        const double p = stats::fisher_exact(failed, all, others_failed, others);
+        if (p < 0.05)
+            doubts += fmt::format(
+                ". Those of {} are more than chance gives beside {} (Fisher's exact p {}): its kernel "
+                "may bring them about",
+                arm.name, other.name, p_value(p));
+    }
+    return text + doubts;
+}
+
 std::string retries(const ReportInput& report) {
     std::map<std::int64_t, std::size_t> of_boot;
     std::size_t again = 0, lost = 0;
@@ -72,6 +107,7 @@ std::string retries(const ReportInput& report) {
         fmt::format("{} boot{} tried again for want of infrastructure", again, again == 1 ? " was" : "s were");
     if (lost > 0) text += fmt::format(", {} of them because the daemon went away", lost);
     for (const auto& [reason, count] : reasons) text += fmt::format("; {} x \"{}\"", count, reason);
+    if (!reasons.empty()) text += infra_errors_by_arm(report);
     return text + ". No fault of a kernel is retried.";
 }
 

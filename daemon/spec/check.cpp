@@ -230,6 +230,22 @@ bool is_by_ticks(std::string_view metric) {
     return metric == "system-time";
 }
 
+Status check_point(const std::vector<WorkloadSpec>& specs, const Decide& decide) {
+    if (decide.at.empty()) return {};
+    for (const auto& spec : specs) {
+        if (spec.workload != decide.primary.substr(0, decide.primary.find('/'))) continue;
+        const auto points = spec.points();
+        const bool known = std::any_of(points.begin(), points.end(), [&](const Parameters& point) {
+            return std::all_of(spec.sweep.begin(), spec.sweep.end(), [&](const auto& swept) {
+                const auto given = decide.at.find(swept.first);
+                return given != decide.at.end() && given->second == point.at(swept.first);
+            });
+        });
+        if (known && decide.at.size() == spec.sweep.size()) return {};
+    }
+    return refuse("decide.at", "must name a point of the sweep of the primary's workload, all that is swept");
+}
+
 Status check_decide(const Experiment& experiment) {
     const auto& decide = experiment.decide;
     const bool exact = experiment.host.exact;
@@ -238,6 +254,7 @@ Status check_decide(const Experiment& experiment) {
         return refuse("decide.primary", "must be one of {}", fmt::join(accepted, ", "));
     const auto metric = find_metric(experiment.workloads, decide.primary);
     if (metric.better == Better::neither) return refuse("decide.primary", "{}", direction_rule);
+    if (auto known = check_point(experiment.workloads, decide); !known) return known;
     const double most = metric.scale == Scale::linear ? most_linear_margin : most_margin;
     if (!((decide.margin > 0 || (exact && decide.margin == 0)) && decide.margin <= most))
         return refuse("decide.margin", "must be above 0 and at most {}", most);

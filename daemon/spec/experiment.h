@@ -105,6 +105,7 @@ struct HostSpec {
 
 struct Decide {
     std::string primary;                        ///< "workload/metric"
+    Parameters at;                              ///< the point of its sweep that decides; empty: the mean over all
     double margin = 0.02;                       ///< share, for log metrics; absolute for linear ones
     double alpha = 0.05;                        ///< two-sided, familywise over arms
     std::vector<int> looks{6, 10, 16, 24, 32};  ///< blocks after which the data is looked at

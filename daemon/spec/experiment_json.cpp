@@ -182,6 +182,7 @@ Json decide_json(const Decide& decide) {
               {"alpha", decide.alpha},
               {"looks", decide.looks},
               {"control", decide.control}};
+    if (!decide.at.empty()) json["at"] = decide.at;
     if (decide.fixed) json["fixed"] = *decide.fixed;
     if (decide.relink) json["relink"] = true;
     if (decide.seed) json["seed"] = *decide.seed;
@@ -197,6 +198,7 @@ Decide decide_from(const Json& json) {
     for (const auto& look : json.at("looks")) decide.looks.push_back(whole<int>(look));
     decide.control = json.at("control").get<bool>();
     decide.relink = json.value("relink", false);
+    if (json.contains("at")) decide.at = json.at("at").get<Parameters>();
     if (json.contains("fixed")) decide.fixed = whole<int>(json.at("fixed"));
     if (json.contains("seed")) decide.seed = whole<std::uint64_t>(json.at("seed"));
     return decide;

@@ -1,5 +1,8 @@
 // host, decide and limits.
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <limits>
 
 #include "common/units.h"
 #include "common/workload_catalog.h"
@@ -65,6 +68,32 @@ void read_primary_and_margin(const Map& map, const std::vector<WorkloadSpec>& sp
         const auto margin = linear ? value.number(0, most_linear_margin, zero) : value.share(0, most_margin, zero);
         if (margin) decide.margin = *margin;
     });
+}
+
+/// The point of the primary's sweep that decides: a value of each parameter that is swept.
+void read_at(const Value& value, const std::vector<WorkloadSpec>& specs, Decide& decide) {
+    const auto workload = decide.primary.substr(0, decide.primary.find('/'));
+    const auto spec =
+        std::find_if(specs.begin(), specs.end(), [&](const WorkloadSpec& one) { return one.workload == workload; });
+    if (spec == specs.end()) return;  // decide.primary has told
+    if (spec->sweep.empty()) return value.problem("names a point, but {} has no 'sweep'", yaml::shown(workload));
+    std::vector<std::string> swept;
+    for (const auto& [name, values] : spec->sweep) swept.push_back(name);
+    const Map map(value, swept);
+    for (const auto& [name, values] : spec->sweep) {
+        const auto given = map.get(name);
+        if (!given && !map.is_map()) continue;  // told already
+        if (!given) {
+            value.problem("lacks {}: name one point of the sweep, or leave 'at' out for the mean over all", name);
+            continue;
+        }
+        const auto number =
+            given->integer(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
+        if (!number) continue;
+        if (std::find(values.begin(), values.end(), *number) == values.end())
+            given->problem("is {}, which is none of the swept: {}", *number, fmt::join(values, ", "));
+        decide.at[name] = *number;
+    }
 }
 
 /// Exact mode: what stands where it cannot, and what follows.
@@ -148,8 +177,9 @@ void read_decide(const yaml::Map& document, Experiment& experiment) {
     const yaml::Node nothing = yaml::empty_map(document.value().node().place);
     const Value absent(document.value().problems(), nothing, "decide");
     const auto given = document.get("decide");
-    const Map map(given ? *given : absent, {"primary", "margin", "alpha", "looks", "fixed", "control", "seed"});
+    const Map map(given ? *given : absent, {"primary", "at", "margin", "alpha", "looks", "fixed", "control", "seed"});
     read_primary_and_margin(map, experiment.workloads, host.exact, decide);
+    map.with("at", [&](const Value& value) { read_at(value, experiment.workloads, decide); });
     if (host.exact) decide.looks = {std::begin(exact_looks), std::end(exact_looks)};
     if (host.exact && !host.vary_timer && !host.vary_layout) decide.looks = {least_blocks};
     map.with("alpha", [&](const Value& value) {

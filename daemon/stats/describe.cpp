@@ -130,11 +130,12 @@ std::optional<int> best_iterations_of_mean(const Cells& cells, const std::vector
     return best_iterations(variance_components(boots), cost_boot, cost_iteration);
 }
 
-/// All series of the metric that `series` is of.
+/// All series of the metric that `series` is of, whose mean is judged; itself where it is judged apart.
 std::vector<int> points_of(const Input& input, const Series& series) {
     std::vector<int> points;
     for (std::size_t s = 0; s < input.series.size(); ++s)
-        if (input.series[s].workload == series.workload && input.series[s].metric == series.metric)
+        if (series.apart ? &input.series[s] == &series
+                         : input.series[s].workload == series.workload && input.series[s].metric == series.metric)
             points.push_back(static_cast<int>(s));
     return points;
 }

@@ -99,8 +99,8 @@ void Analysis::find_groups() {
             return first_of(g).workload == series.workload && first_of(g).metric == series.metric;
         });
         const auto place = static_cast<int>(group - groups_.begin());
-        // Without blocks there is no mean over points: every point stands for itself.
-        if (group == groups_.end() || !design_.paired) {
+        // Without blocks there is no mean over points, and where one of them decides none is asked for.
+        if (group == groups_.end() || !design_.paired || series.apart) {
             group = groups_.emplace(groups_.end());
             group->place = place;
         }

@@ -46,6 +46,9 @@ struct Series {
     Better better = Better::lower;
     Scale scale = Scale::log;
     bool primary = false;
+    /// Judged by itself, not as a point of a sweep that is judged by its mean: one of its points was declared to
+    /// decide.
+    bool apart = false;
     /// Score of a boot by this quantile of its values (0.99: latency tails) instead of their mean; between 0 and 1.
     std::optional<double> quantile{};
 };

@@ -200,20 +200,25 @@ class Filler {
                           {"throttled", {}, "the host does not tell: no CPU has thermal_throttle", {}, {}}};
     }
 
+    void lose_host(const std::string& boot, int tries, const std::string& why) {
+        must(writer_.set_boot(boot, "pending", "running", "", "", tick()));
+        const auto lost = uid();
+        must(writer_.add_attempt(boot, lost, tries, "local", tick()));
+        store::AttemptEnd end;
+        end.outcome = "infra-error";
+        end.detail = why;
+        must(writer_.finish_attempt(lost, end, {}, tick()));
+        must(writer_.set_boot(boot, "running", "pending", "", end.detail, tick()));
+    }
+
     void run_boot(const std::string& boot, const ArmFigures& arm, int number) {
         int tries = 0;
         // The first boot of block 2 loses its host once.
         if (number == 2 && !retried_) {
             retried_ = true;
-            must(writer_.set_boot(boot, "pending", "running", "", "", tick()));
-            const auto lost = uid();
-            must(writer_.add_attempt(boot, lost, ++tries, "local", tick()));
-            store::AttemptEnd end;
-            end.outcome = "infra-error";
-            end.detail = "qemu could not be started: Cannot allocate memory";
-            must(writer_.finish_attempt(lost, end, {}, tick()));
-            must(writer_.set_boot(boot, "running", "pending", "", end.detail, tick()));
+            lose_host(boot, ++tries, "qemu could not be started: Cannot allocate memory");
         }
+        while (arm.name == options_.unlucky_arm && tries < 3) lose_host(boot, ++tries, "qemu died of signal 11");
         must(writer_.set_boot(boot, "pending", "running", "", "", tick()));
         const auto attempt = uid();
         must(writer_.add_attempt(boot, attempt, ++tries, "local", tick()));

@@ -21,12 +21,14 @@ struct SampleOptions {
     bool interrupted_block = true;   ///< block 3 is excluded once and booted again
     bool noisy = false;              ///< conditions of every run; blocks 2 and 4 were excluded for steal, 4 twice
     bool swept = false;              ///< two points, concurrency=0 and concurrency=1
+    bool at_one = false;             ///< swept, and concurrency=1 decides
     int profile_iterations = 0;      ///< with the groups spinlock and spin-in-free
     bool of_kernel = false;          ///< the group spinlock is declared a share of the samples in the kernel
     std::string score;               ///< of the workload; "": it has none
     bool exact = false;              ///< declared; the figures are the same
     std::string crashing_arm;        ///< its boots of blocks 2 and 4 crash
     bool stopped = false;       ///< the crashing arm crashes in blocks 1 to 3 and is stopped; without interrupted_block
+    std::string unlucky_arm;    ///< each of its boots loses its emulator three times
     std::string failing_build;  ///< this arm has no kernel; the evaluation fails before its first block
     bool same_code = false;     ///< per-ns-work and deferred-free are the same machine code
     std::string status = "done";  ///< or "running": the last block is then still running

@@ -38,6 +38,7 @@ Json experiment_json(const SampleOptions& options) {
     if (!options.score.empty()) experiment["workloads"][0]["score"] = options.score;
     if (options.of_kernel)
         experiment["workloads"][0]["profile"]["groups"] = Json::array({{{"name", "spinlock"}, {"of", "kernel"}}});
+    if (options.at_one) experiment["decide"]["at"] = {{"concurrency", 1}};
     if (options.exact) experiment["host"]["exact"] = true;
     return experiment;
 }

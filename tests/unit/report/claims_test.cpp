@@ -270,6 +270,17 @@ TEST(Claims, ABuildErrorIsToldByItsFirstLine) {
                                Not(HasSubstr("make:")))));
 }
 
+TEST(Claims, WhereOnePointDecidesItsTradeIsTheFirstSentence) {
+    SampleOptions options;
+    options.swept = options.at_one = true;
+    const auto report = changed(options, [](ReportInput&) {});
+    const auto claim = claim_of(report, "deferred-free");
+    EXPECT_THAT(claim, HasSubstr("ipcns-exit/elapsed at concurrency=1 improved, by more than the margin of 2%: "));
+    EXPECT_THAT(claim, HasSubstr(" The price: ipcns-exit/backlog at concurrency=1 "));
+    EXPECT_THAT(claim, HasSubstr(" A trade, not a win."));
+    EXPECT_THAT(claim, Not(HasSubstr("mean over the sweep")));
+}
+
 TEST(Claims, ATradeAtOnePointIsToldThoughTheMeanOfTheSweepHidesIt) {
     SampleOptions options;
     options.swept = true;

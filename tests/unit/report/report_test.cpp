@@ -37,6 +37,7 @@ std::vector<Case> cases() {
              o.hardware_counters = true;
          })},
         {"swept", with([](auto& o) { o.swept = true; })},
+        {"decided-at-a-point", with([](auto& o) { o.swept = o.at_one = true; })},
         {"failing-arm", with([](auto& o) { o.crashing_arm = "deferred-free"; })},
         {"stopped-arm", with([](auto& o) {
              o.crashing_arm = "deferred-free";

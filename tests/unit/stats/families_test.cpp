@@ -48,6 +48,40 @@ TEST(Sweep, PrimaryIsTheGeometricMeanOverPoints) {
     EXPECT_TRUE(mentions(output.warnings, "points pull in opposite directions, better at tasks=4"));
 }
 
+TEST(Sweep, WhereOnePointDecidesThereIsNoMean) {
+    auto input = sweep(3);
+    for (auto& series : input.series) {
+        series.apart = true;
+        series.primary = series.point == "tasks=2";
+    }
+    const double effects[] = {.3, .1, -.1};
+    for (int s = 0; s < 3; ++s)
+        fill(input, s, 32, 1, [&](int b, int a, int) {
+            return 1000.0 * (s + 1) * std::exp(a * effects[s] + .01 * noise(b, a, static_cast<std::uint64_t>(s)));
+        });
+    const auto output = analyse(input);
+    EXPECT_EQ(find(output, 1, -1, "elapsed"), nullptr);
+    ASSERT_EQ(output.comparisons.size(), 3U);
+    const auto& deciding = output.comparisons.front();
+    EXPECT_TRUE(deciding.primary);
+    EXPECT_EQ(deciding.series, 1);
+    EXPECT_EQ(deciding.verdict, Verdict::regressed);
+    // It is judged as if it were the only point.
+    auto alone = input;
+    alone.series = {input.series[1]};
+    alone.observations.clear();
+    for (auto one : input.observations)
+        if (one.series == 1) {
+            one.series = 0;
+            alone.observations.push_back(one);
+        }
+    const auto same = analyse(alone);
+    EXPECT_EQ(deciding.estimate->low, same.comparisons.front().estimate->low);
+    EXPECT_EQ(deciding.p_adjusted, same.comparisons.front().p_adjusted);
+    for (std::size_t i = 1; i < 3; ++i) EXPECT_FALSE(output.comparisons[i].primary);
+    EXPECT_EQ(find(output, 1, 2, "elapsed")->verdict, Verdict::improved);
+}
+
 TEST(Sweep, AMissingPointIsLeftOutAndNamed) {
     auto input = sweep(3);
     for (int s = 0; s < 3; ++s)
