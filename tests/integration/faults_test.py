@@ -67,8 +67,10 @@ SHORT = [
           (("oops", "fatal", "BUG: kernel NULL pointer dereference, address: X in kab_fault_oops"),),
           ends_with="Kernel panic - not syncing: Fatal exception"),
     Fault("reset@5", "kernel-crash", "^the guest reset without a word in run 1 of 2; last console line: "),
-    Fault("kill-agent@5", "infra-error", r"^kab-agent: the agent was killed by signal 9 \(Killed\)$"),
+    Fault("kill-agent@5", "infra-error", r"^kab-agent: the agent was killed by signal 9 \(Killed\) in run 1 of 2$"),
     Fault("warning@5", "ok", "^$", (("warning", "warning", "at ipc/kab_fault.c:N kab_fault_warning"),), runs=RUNS),
+    Fault("deadlock@end", "ok", "^$", (("shutdown", "error", "the guest did not go down after its last run"),), runs=RUNS,
+          options=(("run_limit_ns", 20 * SECOND),)),
     Fault("bug@end", "kernel-crash", r"^kernel BUG at ipc/kab_fault\.c:\d+!$",
           (("bug", "fatal", "kernel BUG at ipc/kab_fault.c:N in kab_fault_bug"),), runs=RUNS,
           ends_with="Kernel panic - not syncing: Fatal exception"),
@@ -76,12 +78,13 @@ SHORT = [
 
 # These take until the limit of a run, so they run beside each other.
 SLOW = [
-    Fault("deadlock@5", "hang", r"^nothing within 40.*s in run 1 of 2; console: INFO: task .* blocked for more than 15 seconds\.$",
+    Fault("deadlock@5", "hang", r"^nothing within 40.*s in run 1 of 2; console: "
+          r"INFO: task .* blocked for more than 15 seconds\.; nothing on the console for the last .* s$",
           (("hung-task", "error", "blocked for more than N seconds"),), debug=True, options=LONG),
     # If a grace period is pending, the stall is told before the lockup.
     Fault("lockup@5", "hang", "^nothing within 40.*s in run 1 of 2; console: (watchdog: BUG: soft lockup - CPU#0 stuck for .*|"
-          "rcu: INFO: rcu_sched .* stall.*)$", (("lockup", "error", "BUG: soft lockup - CPU#N stuck for Ns"),), debug=True,
-          options=LONG),
+          "rcu: INFO: rcu_sched .* stall.*); nothing on the console for the last .* s$",
+          (("lockup", "error", "BUG: soft lockup - CPU#N stuck for Ns"),), debug=True, options=LONG),
 ]
 
 
@@ -114,6 +117,10 @@ class FaultyKernels(unittest.TestCase):
         self.assertTrue(any("Linux version" in line for line in lines[:20]), "whole, from the first line")
         self.assertIn(fault.ends_with, "\n".join(lines[-100:]))
         for event in events:
+            if event["kind"] == "shutdown":  # kab-host's own word
+                self.assertAlmostEqual(event["line"], host.console.read_bytes().count(b"\n"), delta=1)  # perhaps half a line
+                self.assertRegex(event["text"], "^the guest did not go down within 20.*s of its last run; last console line: ")
+                continue
             self.assertIn(event["text"].splitlines()[0], lines[event["line"] - 1], "the line where it begins")
 
     def test_faults_that_end_a_boot(self):
