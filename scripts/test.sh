@@ -7,7 +7,8 @@
 #   asan   the tests labelled "unit" or "sim" under the address and
 #          undefined-behaviour sanitizers
 # Without arguments dev and asan. Ends with a summary: one line per preset, and
-# one per experiment, which names the kernels that were left out for lack of time
+# one per experiment, which names the kernels that were left out for lack of time,
+# and what the experiments took together: at most 1200 s are meant on two cores
 # (KAB_ALL_ARMS=1 builds all; see tests/integration/experiments_test.py).
 #
 # exit codes: 0 all passed, 1 a test failed, 2 usage, 3 packages or build
@@ -59,10 +60,21 @@ run_tests() {
     )")
     # What the experiments took, and what of them was left out: ctest shows no output of tests that pass.
     mapfile -t -O "${#summary[@]}" summary < <(grep -hs '^experiment ' "$folder/Testing/Temporary/LastTest.log" || true)
+    local taken
+    taken=$(time_of_experiments "$folder/Testing/Temporary/LastTest.log")
+    if [[ -n $taken ]]; then
+        summary+=("$taken")
+    fi
     if ((status)); then
         failures+=("$log")
     fi
     return "$status"
+}
+
+# time_of_experiments LOG: what those in it took together; nothing if there is none
+time_of_experiments() {
+    awk '/^experiment / { taken += $3 + $7; ++count }
+        END { if (count) printf "%d experiments: %d s in all, of 1200 meant\n", count, taken }' "$1" 2>/dev/null || true
 }
 
 # show_failures LOG: the end of what each failed test printed, once more, where
