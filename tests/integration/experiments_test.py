@@ -2,9 +2,10 @@
 
 Kernels are what costs time here, and those in the cache cost none. So all arms and all debug variants are built, in an
 order and while there is time: first the baseline, the arm that needs least beside it, and the arms that the change
-touches, for which the time does not count; then the other arms; then the debug variants. An experiment has 3 minutes,
-10 if the change touches it, or KAB_BUILD_MINUTES; with KAB_ALL_ARMS=1 it takes as long as it takes. What was left out
-is in the line that each test prints, which scripts/test.sh repeats in its summary.
+touches, for which the time does not count; then the other arms; then the debug variants. What is in every arm, as
+vm.config is, touches all of them; debug.config and patches of debug variants touch these, too. An experiment has 3
+minutes, 10 if the change touches it, or KAB_BUILD_MINUTES; with KAB_ALL_ARMS=1 it takes as long as it takes. What was
+left out is in the line that each test prints, which scripts/test.sh repeats in its summary.
 
 The change touches an arm if one of its patches or fragments differs between KAB_CHANGED_SINCE (a revision, by default
 the last commit's parent) and the working tree. In a clone without history nobody knows, and the line says so.
@@ -39,8 +40,11 @@ SIZES = {
         "postwait": {"with": {"loops": 30, "scan": 16}, "sweep": {"users": [2, 8]}, "iterations": 1, "warmup": 0},
     },
 }
-COUNTERS = ["task-clock", "context-switches", "cpu-migrations", "page-faults", "cycles", "stalled-cycles-frontend",
-            "stalled-cycles-backend", "instructions", "branches", "branch-misses"]
+SOFTWARE_COUNTERS = ["task-clock", "context-switches", "cpu-migrations", "page-faults"]  # no machine lacks them
+COUNTERS = [*SOFTWARE_COUNTERS, "cycles", "stalled-cycles-frontend", "stalled-cycles-backend", "instructions",
+            "branches", "branch-misses"]
+# Of a kernel with vm.config and nothing else, the smallest that these experiments have.
+OBJECTS_OF_A_FULL_BUILD = 760
 # Functions of the kernel that run in a system call only if there is an audit rule, which the agent loads.
 AUDITED = ["__audit_ipc_obj", "audit_filter_syscall", "audit_filter_rules"]
 
@@ -75,9 +79,20 @@ def read_experiment(name):
     return yaml.safe_load((SOURCE / f"configs/experiments/{name}.yaml").read_text())
 
 
-def order_arms(arms, changed):
+def files_of_debug(spec):
+    """What debug variants have on top."""
+    debug = spec.get("debug")
+    if debug is False:
+        return []
+    return files_of({"config": ["debug.config"], **(debug or {})})
+
+
+def order_arms(spec, changed):
     """(those that must be built, the others), each in the order of the file."""
+    arms = spec["arms"]
     names = list(arms)
+    if touched(files_of(spec["kernel"]) + files_of_debug(spec), changed):
+        return names, []
     judged_by_baseline = [n for n in names[1:] if (arms[n] or {}).get("against", names[0]) == names[0]]
     required = {names[0], min(judged_by_baseline, key=lambda n: len(files_of(arms[n] or {})))}
     for name in names:
@@ -89,8 +104,29 @@ def order_arms(arms, changed):
 def is_touched(name, spec, changed):
     """The experiment: an arm of it, what all its arms have in common, or what debug variants have on top."""
     every = [spec["kernel"], *(arm or {} for arm in spec["arms"].values())]
-    files = {f for part in every for f in files_of(part)} | {"configs/kernel/debug.config", f"patches/linux-6.1/{name}"}
+    files = {f for part in every for f in files_of(part)} | {*files_of_debug(spec), f"patches/linux-6.1/{name}"}
     return touched(files, changed)
+
+
+def must_be_ready(spec, required, changed):
+    """Names of kernels that are built however long it takes."""
+    variants = required if touched(files_of_debug(spec), changed) else []
+    return {*required, *(f"{arm}'debug" for arm in variants)}
+
+
+def increments(kernels):
+    """{arm: objects compiled} of the kernels built in a work tree right after another one of the same evaluation.
+
+    `kernels` are (arm, work tree, objects) in the order in which they were built. What came from the cache has no
+    objects, and what the first one found in its work tree is not known.
+    """
+    seen, found = set(), {}
+    for arm, tree, objects in kernels:
+        if objects and tree in seen:
+            found[arm] = objects
+        if objects:
+            seen.add(tree)
+    return found
 
 
 def minutes_to_build(is_touched):
@@ -112,7 +148,8 @@ def reduced(name, arms, debug):
         size = SIZES[name][workload["workload"]]
         for key, value in size.items():
             workload[key] = {**workload.get(key, {}), **value} if isinstance(value, dict) else value
-    spec["decide"] = {"primary": spec["decide"]["primary"], "margin": spec["decide"]["margin"], "fixed": 2, "seed": 3}
+    kept = {key: spec["decide"][key] for key in ("primary", "at", "margin") if key in spec["decide"]}
+    spec["decide"] = {**kept, "fixed": 2, "seed": 3}
     return yaml.safe_dump(spec, sort_keys=False)
 
 
@@ -121,14 +158,38 @@ class Choice(unittest.TestCase):
 
     def test_without_a_change_the_baseline_and_what_needs_least_beside_it(self):
         for changed in (None, set(), {"daemon/main.cpp"}):
-            arms = read_experiment("proc-read")["arms"]
-            self.assertEqual(order_arms(arms, changed), (["spinlock", "mainline"], ["moved-kfree", "atomic"]))
+            spec = read_experiment("proc-read")
+            self.assertEqual(order_arms(spec, changed), (["spinlock", "mainline"], ["moved-kfree", "atomic"]))
 
     def test_arms_that_the_change_touches_and_what_they_are_judged_against(self):
         arms = {"base": {"config": ["a.config"]}, "plain": {}, "new": {"patches": ["one"], "against": "old"},
                 "old": {"patches": ["two/0001-x.patch"]}, "last": {"patches": ["three"]}}
-        self.assertEqual(order_arms(arms, {"patches/one/0002-y.patch"}), (["base", "plain", "new", "old"], ["last"]))
-        self.assertEqual(order_arms(arms, {"patches/two/0002-y.patch"}), (["base", "plain"], ["new", "old", "last"]))
+        spec = {"kernel": {"config": ["all.config"]}, "arms": arms}
+        self.assertEqual(order_arms(spec, {"patches/one/0002-y.patch"}), (["base", "plain", "new", "old"], ["last"]))
+        self.assertEqual(order_arms(spec, {"patches/two/0002-y.patch"}), (["base", "plain"], ["new", "old", "last"]))
+        self.assertEqual(must_be_ready(spec, ["base", "new"], {"patches/one/0002-y.patch"}), {"base", "new"})
+
+    def test_all_arms_where_the_change_touches_what_is_in_all(self):
+        for name, path in (("ipc-sem", "configs/kernel/ipc-sem.config"), ("pid-ns", "configs/kernel/vm.config")):
+            spec = read_experiment(name)
+            self.assertEqual(order_arms(spec, {path}), (list(spec["arms"]), []), path)
+            self.assertEqual(must_be_ready(spec, list(spec["arms"]), {path}), set(spec["arms"]), path)
+
+    def test_all_debug_variants_where_the_change_touches_what_these_have_on_top(self):
+        of_removal = "patches/linux-6.1/proc-read/test/0001-proc-an-entry-that-can-be-removed-for-a-self-check.patch"
+        for name, path in (("ipc-ns", "configs/kernel/debug.config"), ("proc-read", "configs/kernel/debug.config"),
+                           ("proc-read", of_removal)):
+            spec = read_experiment(name)
+            arms = list(spec["arms"])
+            self.assertEqual(order_arms(spec, {path}), (arms, []), path)
+            self.assertEqual(must_be_ready(spec, arms, {path}), {*arms, *(f"{arm}'debug" for arm in arms)}, path)
+        without = {**read_experiment("ipc-ns"), "debug": False}
+        self.assertNotEqual(order_arms(without, {"configs/kernel/debug.config"})[1], [])
+
+    def test_an_increment_is_what_was_built_after_another_one_in_the_same_tree(self):
+        self.assertEqual(increments([("a", "t", 763), ("b", "t", 14), ("a'debug", "u", 817), ("b'debug", "u", 3)]),
+                         {"b": 14, "b'debug": 3})
+        self.assertEqual(increments([("a", "t", 0), ("b", "t", 647), ("c", "t", 0), ("d", "t", 200)]), {"d": 200})
 
     def test_an_experiment_is_touched_by_what_its_arms_have_in_common_too(self):
         spec = read_experiment("ipc-sem")
@@ -156,10 +217,12 @@ class Experiments(unittest.TestCase):
     def build(self, name):
         """Submits the experiment with what could be built in time. (its arms, whether with debug variants)"""
         spec = read_experiment(name)
-        required, others = order_arms(spec["arms"], self.changed)
+        required, others = order_arms(spec, self.changed)
+        needed = must_be_ready(spec, required, self.changed)
         deadline = time.monotonic() + 60 * minutes_to_build(is_touched(name, spec, self.changed))
         ready = self.submit(name, required + others, True,
-                            lambda ready: time.monotonic() > deadline and set(required) <= set(ready))
+                            lambda ready: time.monotonic() > deadline and needed <= set(ready))
+        self.check_increments(name)
         arms = [arm for arm in required + others if arm in ready]
         left_out = [arm for arm in others if arm not in ready]
         debug = all(f"{arm}'debug" in ready for arm in arms)
@@ -172,6 +235,17 @@ class Experiments(unittest.TestCase):
         if self.changed is None:
             told += "; no history: what the change touches is not known"
         return arms, debug, told
+
+    def check_increments(self, name):
+        """Where arms differ by a few files of ipc/, building one after another compiles less than a quarter."""
+        rows = self.kab.query(
+            "select arm.name, json_extract(kernel.frozen, '$.family'), kernel.objects from arm "
+            "join kernel on kernel.id = arm.kernel_id where arm.status = 'ready' "
+            "order by kernel.built_at, arm.position")
+        compiled = increments([(arm, tree, int(objects)) for arm, tree, objects in rows])
+        print(f"increments of {name}: {compiled or 'none was built'}")
+        if name in ("ipc-ns", "ipc-sem"):
+            self.assertEqual({a: n for a, n in compiled.items() if n >= OBJECTS_OF_A_FULL_BUILD / 4}, {})
 
     def evaluate(self, name, arms, debug):
         """`kab watch` of what was submitted."""
@@ -201,7 +275,33 @@ class Experiments(unittest.TestCase):
         # Every metric of every arm has a value or a reason.
         self.assertEqual(self.kab.query("select * from v_sample where value is null and reason is null"), [])
         self.assertEqual({row[0] for row in self.kab.query("select distinct arm from v_sample")}, {*arms, "A'"})
-        return " ".join(done.stdout.split()), arms
+        text = " ".join(done.stdout.split())
+        self.check_answer(name, text, arms)
+        return text, arms
+
+    def check_answer(self, name, text, arms):
+        """The question is answered at once, by the primary metric, and that was measured in every arm."""
+        spec = read_experiment(name)
+        baseline = next(iter(spec["arms"]))
+        pairs = "|".join(re.escape(f"{arm} against {(spec['arms'][arm] or {}).get('against', baseline)}: ")
+                         for arm in arms if arm != baseline)
+        primary = spec["decide"]["primary"]
+        self.assertRegex(text, f"{re.escape(spec['question'])} ({pairs}).{{0,80}}{re.escape(primary)}")
+        self.assert_measured(*primary.split("/"), arms)
+
+    def assert_measured(self, workload, metric, arms):
+        """No run that counts is without a value, and every arm and the control have some above zero."""
+        rows = self.kab.query(
+            "select arm, sum(value is null), max(value) > 0 from v_sample "
+            f"where workload = '{workload}' and metric = '{metric}' and not warmup group by arm")
+        self.assertEqual({arm: [int(missing), int(found or 0)] for arm, missing, found in rows},
+                         {arm: [0, 1] for arm in [*arms, "A'"]}, f"{workload}/{metric}")
+
+    def shares(self, metric):
+        """{(workload, arm): its greatest value}; a run so small may be over before it was sampled in the kernel."""
+        rows = self.kab.query(f"select workload, arm, max(value) from v_sample where metric = 'share:{metric}' "
+                              "and value is not null group by workload, arm")
+        return {(workload, arm): float(value) for workload, arm, value in rows}
 
     def consoles_of_checks(self):
         """{arm: all that its kernel said in the checks' block}"""
@@ -210,18 +310,23 @@ class Experiments(unittest.TestCase):
                 for r in report["checks"]["results"]}
 
     def test_ipc_ns(self):
-        text, _ = self.run_experiment("ipc-ns")
+        text, arms = self.run_experiment("ipc-ns")
         # The counters' table of each point: a value or a reason in every row.
         for counter in COUNTERS:
             rows = re.findall(rf" {counter}(?: [0-9.,]+[^±]{{0,4}} ±\S+| absent \[\d\])", text)
             self.assertGreaterEqual(len(rows), 2, counter)
         rows = self.kab.query("select distinct metric from v_sample where kind = 'counted'")
         self.assertLessEqual(set(COUNTERS), {row[0] for row in rows})
+        missing = self.kab.query("select distinct metric from v_sample where kind = 'counted' and value is null")
+        self.assertEqual({row[0] for row in missing} & set(SOFTWARE_COUNTERS), set())
+        self.assert_measured("ipcns-exit", "task-clock", arms)
 
     def test_proc_read(self):
-        text, _ = self.run_experiment("proc-read")
+        text, arms = self.run_experiment("proc-read")
         self.assertIn("oversubscribed", text)
         self.assertIn("share:use-count", text)
+        # How long the lock is waited for, two CPUs need not show.
+        self.assertEqual(set(self.shares("use-count")), {("proc-read", arm) for arm in [*arms, "A'"]})
 
     def test_pid_ns(self):
         self.run_experiment("pid-ns")
@@ -234,6 +339,11 @@ class Experiments(unittest.TestCase):
     def test_ipc_sem(self):
         text, arms = self.run_experiment("ipc-sem")
         self.assertIn("share:spinlock", text)
+        spinlock = self.shares("spinlock")
+        self.assertEqual(set(spinlock), {(w, arm) for w in ("semop-multi", "postwait") for arm in [*arms, "A'"]})
+        self.assertGreater(spinlock["semop-multi", "locked-checks"], 0)
+        self.assertEqual(self.kab.query("select distinct metric, arm from v_sample where workload = 'semop-multi' "
+                                        "and metric like 'share:%' and value is null"), [])
         profiled = self.kab.query("select arm, sum(samples) > 0 from v_profile group by arm")
         self.assertEqual({arm: int(found) for arm, found in profiled}, {arm: 1 for arm in [*arms, "A'"]})
         audited = self.kab.query(
