@@ -100,8 +100,8 @@ class Host:
         message.update(changes)
         self.send(message)
 
-    def until(self, kind, acknowledge=True):
-        """All messages up to and with the first of that type."""
+    def until(self, *kinds, acknowledge=True):
+        """All messages up to and with the first of these types. A boot that ends without one fails."""
         messages = []
         while True:
             message = self.receive()
@@ -109,8 +109,9 @@ class Host:
             messages.append(message)
             if message["type"] == "run-finished" and acknowledge:
                 self.send({"type": "sample-ack", "attempt": message["attempt"], "seq": message["seq"]})
-            if message["type"] == kind:
+            if message["type"] in kinds:
                 return messages
+            assert message["type"] != "boot-finished", message
 
     def boot(self, kernel, **options):
         """(boot-finished, all messages before it)"""
