@@ -217,8 +217,9 @@ void noise_lines(const ReportInput& report, std::vector<std::string>& lines) {
             fmt::format("noise of {}: sd {} between blocks, {} between boots, {} between iterations of a boot", name,
                         spread(part.block), spread(part.boot), spread(part.iteration));
         const auto best = advice(part);
-        if (series.point.empty() && !best.empty()) text += "; " + best;
-        if (!series.point.empty()) of_sweep = best;
+        const bool of_mean = !series.point.empty() && !series.apart;
+        if (!of_mean && !best.empty()) text += "; " + best;
+        if (of_mean) of_sweep = best;
         lines.push_back(text);
     }
     if (!of_sweep.empty()) lines.push_back("for the mean over the points, " + of_sweep);

@@ -42,8 +42,8 @@ class ConsoleScanner {
     const std::string& timer_line() const;
     /// The first line that tells of memory that ran out; empty if there was none.
     const std::string& memory_line() const;
-    /// The last line that is not empty, cleaned of its prefixes.
     std::int64_t lines() const;  ///< that have come so far
+    /// The last line that is not empty, cleaned of its prefixes.
     std::string last_line() const;
     /// The last line that kab-agent wrote ("kab-agent: ..."); empty if there was none.
     std::string last_agent_line() const;
