@@ -1,5 +1,6 @@
 #include "daemon/store/database.h"
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <cassert>
@@ -86,12 +87,28 @@ Status Database::configure(Access access) {
         sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
         return execute("set up the connection", "PRAGMA query_only = ON");
     }
-    if (auto set = execute("turn on write-ahead logging", "PRAGMA journal_mode = WAL"); !set) return set;
+    if (auto set = turn_on_wal(); !set) return set;
     // FULL: a commit is on the disk before anybody hears of it, so that a power cut takes nothing that was
     // acknowledged.
     return execute("set up the connection",
                    "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 1000; "
                    "PRAGMA journal_size_limit = 16777216");
+}
+
+Status Database::turn_on_wal() {
+    auto query = statement("turn on write-ahead logging", "PRAGMA journal_mode = WAL");
+    const auto row = query.next();
+    if (!row) return pass(row);
+    // Where it cannot be had, as on some network file systems, SQLite goes on without it and calls that success.
+    std::string mode;
+    if (*row) query.read(mode);
+    if (mode == "wal") return {};
+    return tl::unexpected(
+        Error{Fault::io,
+              fmt::format("no write-ahead log is possible here (journal_mode is {}): use a local file "
+                          "system",
+                          mode),
+              file_.string()});
 }
 
 Database::~Database() {

@@ -45,6 +45,7 @@ class Database {
   private:
     Database(fs::path file, sqlite3* handle) : file_(std::move(file)), handle_(handle) {}
     Status configure(Access access);
+    Status turn_on_wal();
     fs::path file_;
     sqlite3* handle_;
     std::map<const char*, sqlite3_stmt*> cache_;

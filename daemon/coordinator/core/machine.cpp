@@ -160,10 +160,15 @@ void Machine::attempt_ended(Evaluation& evaluation, Boot& boot, AttemptFinished 
         event.outcome = msg::Outcome::workload_error;
         event.detail = "the kernel complained: " + event.complaint;
     }
+    const bool over = ended(evaluation.status) || evaluation.block->status != BlockStatus::running;
+    if (!over && event.outcome == msg::Outcome::cancelled) {
+        // Not by us: a host that was told to stop. It is counted as what it is, also after a restart and in the report.
+        event.outcome = msg::Outcome::infra_error;
+        event.detail = "the host cancelled the boot unasked" + (event.detail.empty() ? "" : ": " + event.detail);
+    }
     out_.transitions.emplace_back(FinishAttempt{event.attempt, event.outcome, event.detail, lost});
     boot.open_attempt.clear();
-    const bool block_over = evaluation.block->status != BlockStatus::running;
-    if (ended(evaluation.status) || block_over) {
+    if (over) {
         set(boot, BootStatus::done, to_string(event.outcome), event.detail);
         return;
     }

@@ -224,6 +224,16 @@ TEST_F(CoreTest, CancelStopsTheBootAndForgetsTheEvaluationOnlyWhenTheHostLetGo) 
     EXPECT_TRUE(state_.evaluations.empty());
 }
 
+TEST_F(CoreTest, ABootThatTheHostCancelledUnaskedIsAnInfraErrorLikeAnyOther) {
+    auto out = start("E");
+    const auto attempt = only<Dispatch>(out)->attempt;
+    send(AttemptFinished{attempt, msg::Outcome::cancelled, "SIGTERM"});
+    const auto finished = all<FinishAttempt>().back();
+    EXPECT_EQ(finished.outcome, msg::Outcome::infra_error);
+    EXPECT_EQ(finished.detail, "the host cancelled the boot unasked: SIGTERM");
+    EXPECT_EQ(state_.evaluations.front().block->boots.front().infra_errors, 1);
+}
+
 TEST_F(CoreTest, ABlockOverItsLimitIsBootedAgainWholeUnderTheSameNumber) {
     auto out = start("E");
     const auto attempt = only<Dispatch>(out)->attempt;

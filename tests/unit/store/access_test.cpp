@@ -1,5 +1,6 @@
 // Who may open the file, at the same time as whom, and what happens when the disk is full.
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -98,6 +99,22 @@ TEST_F(ReadOnly, WithoutTheLogFilesTheErrorSaysWhatToDo) {
     ::chmod(sample_.directory.path().c_str(), 0555);
     const auto text = as_reader([&] { return count_boots(sample_.file()); });
     EXPECT_NE(text.find("any kab command of the owner makes them"), std::string::npos) << text;
+}
+
+TEST(Access, AWriterWithoutAWriteAheadLogIsRefused) {
+    // As on a file system without shared memory: SQLite calls it success and goes on in the mode that it can have.
+    sqlite3_vfs* const usual = sqlite3_vfs_find(nullptr);
+    ASSERT_EQ(sqlite3_vfs_register(sqlite3_vfs_find("unix-none"), 1), SQLITE_OK);
+    const auto directory = TempDir::make("kab-no-wal-");
+    ASSERT_TRUE(directory);
+    const auto file = directory->path() / "kab.db";
+    const auto opened = Database::open(file, Database::Access::read_write);
+    ASSERT_EQ(sqlite3_vfs_register(usual, 1), SQLITE_OK);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().fault, Fault::io);
+    EXPECT_EQ(opened.error().text(), file.string() +
+                                         ": no write-ahead log is possible here (journal_mode is delete): use "
+                                         "a local file system");
 }
 
 TEST(OpenStore, WithoutAFileIsNotFound) {
