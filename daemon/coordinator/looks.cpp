@@ -45,6 +45,9 @@ void Coordinator::analysed(const std::string& evaluation, int look, const Result
     const auto* present = find(evaluation);
     if (present == nullptr || present->status != core::EvaluationStatus::running) return;
     fault_point("look.taken");
+    // A disk that cannot be read says nothing of the evaluation: the look is taken again by the next daemon.
+    if (!result && (result.error().fault == Fault::io || result.error().fault == Fault::timeout))
+        return fatal(result.error(), "the samples of a look cannot be read");
     if (!result) return handle(core::LookFinished{evaluation, false, false, "analysis: " + result.error().text()});
     const auto write = [&](store::Writer& writer) -> Status {
         if (look >= 0)  // what no look was planned for is no comparison of the plan

@@ -57,5 +57,24 @@ TEST(DiskSim, reads_that_fail_when_the_daemon_starts_end_it_and_lose_nothing) {
     EXPECT_EQ(result_of(world, uid), expected);
 }
 
+TEST(DiskSim, reads_that_fail_in_a_look_end_the_daemon_and_lose_nothing) {
+    const auto expected = undisturbed(short_experiment());
+    std::int64_t read = 1;
+    for (bool failed = true; failed; ++read) {
+        SCOPED_TRACE(fmt::format("read {} of the looks", read));
+        test::FaultyDisk disk;
+        Steady script;
+        World world(script, &disk);
+        disk.fail_elsewhere(read);
+        std::string uid;
+        int starts = 1;
+        for (; !live_to_the_end(world, uid) && starts < 3; ++starts) world.die();
+        failed = disk.failed_elsewhere();
+        EXPECT_EQ(starts, failed ? 2 : 1);
+        ASSERT_EQ(result_of(world, uid), expected);
+    }
+    EXPECT_GT(read, 20);
+}
+
 }  // namespace
 }  // namespace kab::sim

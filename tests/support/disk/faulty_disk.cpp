@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <atomic>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -32,9 +33,12 @@ struct FaultyDisk::Impl {
     std::int64_t number = 0, calls = 0, failed = 0;
     bool lasting = false, healed = true;
     int pauses = 0;
+    std::atomic<std::int64_t> left_elsewhere{0};  ///< reads until the one that fails; 0: none will
 
     /// Counts the call; whether it is to fail.
     bool fails(Call call) {
+        if (std::this_thread::get_id() != thread && call == Call::read && left_elsewhere > 0)
+            return --left_elsewhere == 0;
         if (std::this_thread::get_id() != thread || healed || pauses > 0 || !concerns(fault, call)) return false;
         ++calls;
         const bool now = number > 0 && (lasting ? calls >= number : calls == number);
@@ -188,6 +192,14 @@ void FaultyDisk::fail(Fault fault, std::int64_t number, bool lasting) {
     impl_->lasting = lasting;
     impl_->calls = impl_->failed = 0;
     impl_->healed = false;
+}
+
+void FaultyDisk::fail_elsewhere(std::int64_t number) {
+    impl_->left_elsewhere = number;
+}
+
+bool FaultyDisk::failed_elsewhere() const {
+    return impl_->left_elsewhere == 0;
 }
 
 void FaultyDisk::heal() {

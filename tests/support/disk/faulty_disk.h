@@ -1,7 +1,7 @@
 #pragma once
 // A disk under SQLite that fails on demand: an SQLite VFS around the default one. While a FaultyDisk lives, every
 // database that is opened in the process lies on it; close them before it goes. Only calls of the thread that made it
-// are counted and fail: those of readers on other threads pass.
+// are counted and fail, but for fail_elsewhere(): otherwise those of readers on other threads pass.
 #include <cstdint>
 #include <memory>
 
@@ -29,6 +29,9 @@ class FaultyDisk {
     /// all after it, until heal(). 0: counts only.
     void fail(Fault fault, std::int64_t number, bool lasting);
     void heal();
+    /// Fails the read of that number (from 1, counted from now on) that other threads make, once.
+    void fail_elsewhere(std::int64_t number);
+    bool failed_elsewhere() const;
     std::int64_t calls() const;   ///< counted since fail()
     std::int64_t failed() const;  ///< of them, how many failed
 
