@@ -124,6 +124,7 @@ class Coordinator final : public Service, public HostListener {
     static msg::AgentPlan runs_of(const core::Evaluation& evaluation, int arm);
     /// Why the block of an attempt that went well cannot count; nothing when it can. The store has what is judged, so
     /// that a restart comes to the same judgement.
+    Result<std::string> what_is_missing(const core::Evaluation& evaluation, int arm, const std::string& attempt) const;
     Result<std::optional<core::Exclusion>> exclusion_of(const core::Evaluation& evaluation,
                                                         const std::string& attempt) const;
     msg::BootRequest boot_request(const core::Evaluation& evaluation, const core::Dispatch& command) const;

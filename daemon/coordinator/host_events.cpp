@@ -180,6 +180,18 @@ void Coordinator::run_finished(const msg::RunFinished& run) {
     fault_point("run.acknowledged");
 }
 
+/// Of the runs that the plan has for a boot: empty when all are stored, and no others.
+Result<std::string> Coordinator::what_is_missing(const core::Evaluation& evaluation, int arm,
+                                                 const std::string& attempt) const {
+    const auto stored = parts_.store->runs_of(attempt);
+    if (!stored) return pass(stored);
+    std::vector<std::int64_t> planned;
+    for (const auto& run : runs_of(evaluation, arm).runs) planned.push_back(run.seq);
+    std::sort(planned.begin(), planned.end());
+    if (*stored == planned) return std::string();
+    return fmt::format("the host says that all went well, but {} of {} runs arrived", stored->size(), planned.size());
+}
+
 Result<std::optional<core::Exclusion>> Coordinator::exclusion_of(const core::Evaluation& evaluation,
                                                                  const std::string& attempt) const {
     const auto& exclude = evaluation.plan.experiment.exclude;
@@ -218,6 +230,14 @@ void Coordinator::boot_finished(const msg::BootFinished& told) {
         const auto time = pace_.finished(finished.attempt, parts_.clock->wall());
         const bool timed = evaluation->block->number != check_block;
         if (finished.outcome == msg::Outcome::ok && timed) pace_.boot_took(evaluation->uid, boot->arm, time);
+    }
+    if (evaluation != nullptr && finished.outcome == msg::Outcome::ok) {
+        auto missing = what_is_missing(*evaluation, boot->arm, finished.attempt);
+        if (!missing) return fatal(missing.error(), "the runs of a boot cannot be read back");
+        if (!missing->empty()) {
+            finished.outcome = msg::Outcome::infra_error;
+            finished.detail = std::move(*missing);
+        }
     }
     std::optional<core::Exclusion> exclusion;
     if (evaluation != nullptr && finished.outcome == msg::Outcome::ok) {

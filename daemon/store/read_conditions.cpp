@@ -37,4 +37,18 @@ Result<std::vector<ConditionRow>> Store::block_conditions(const std::string& att
     return collect<ConditionRow>(query.bind(attempt_uid), read_condition);
 }
 
+Result<std::vector<std::int64_t>> Store::runs_of(const std::string& attempt_uid) const {
+    auto query = impl_->database->statement("read the runs of an attempt",
+                                            "SELECT run.seq FROM run JOIN attempt ON attempt.id = run.attempt_id "
+                                            "WHERE attempt.uid = ? ORDER BY run.seq");
+    query.bind(attempt_uid);
+    std::vector<std::int64_t> runs;
+    for (;;) {
+        const auto row = query.next();
+        if (!row) return pass(row);
+        if (!*row) return runs;
+        query.read(runs.emplace_back());
+    }
+}
+
 }  // namespace kab::store

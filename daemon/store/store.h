@@ -47,7 +47,8 @@ class Store {
     Result<std::vector<ConditionRow>> conditions(const std::string& evaluation_uid) const;  ///< of runs that count
     /// Of the block that an attempt belongs to: of its boots that went well so far, and of the attempt itself.
     Result<std::vector<ConditionRow>> block_conditions(const std::string& attempt_uid) const;
-    Result<std::vector<ProfileRow>> profiles(const std::string& evaluation_uid) const;        ///< what counts; ordered
+    Result<std::vector<std::int64_t>> runs_of(const std::string& attempt_uid) const;    ///< their numbers, ascending
+    Result<std::vector<ProfileRow>> profiles(const std::string& evaluation_uid) const;  ///< what counts; ordered
     Result<std::vector<ComparisonRow>> comparisons(const std::string& evaluation_uid) const;  ///< of the last look
     Result<std::vector<BootReport>> boots(const std::string& evaluation_uid) const;
     Result<std::vector<ConsoleEventRow>> console_events(const std::string& evaluation_uid) const;

@@ -37,6 +37,8 @@ class Script {
     virtual bool hears_cancel() { return true; }
     /// How often the host dies in the middle of a boot before it succeeds (by attempt number, from 1).
     virtual bool host_dies(const Place&, int /*attempt_number*/) { return false; }
+    /// Whether what the host says of this run never arrives, though the boot goes on.
+    virtual bool loses_run(const Place&, const msg::RunOrder&) { return false; }
     /// Whether this try (from 1, as far as this host remembers) ends as the infrastructure's fault, after half its
     /// runs.
     virtual bool infra_error(const Place&, int /*attempt_number*/) { return false; }
@@ -121,7 +123,7 @@ class FakeHost final : public Host {
                     finished.samples.push_back({counter, script_.value(place, order, counter), "", 10, 10});
             }
             finished.conditions = script_.conditions(place, order);
-            listener_->run_finished(finished);
+            if (!script_.loses_run(place, order)) listener_->run_finished(finished);
             run(request, at + 1);
         });
     }

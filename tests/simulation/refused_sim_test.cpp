@@ -27,6 +27,35 @@ TEST(RefusedSim, TheEndSaysWhatTheStoreSaid) {
     EXPECT_THAT(row.detail, testing::HasSubstr("CHECK"));
 }
 
+/// What it says of one run gets lost, once.
+class Forgetful : public Steady {
+  public:
+    bool loses_run(const Place& place, const msg::RunOrder& run) override {
+        return place.block == 2 && run.seq == 2 && !std::exchange(lost_, true);
+    }
+
+  private:
+    bool lost_ = false;
+};
+
+TEST(RefusedSim, ABootOfWhichARunIsMissingDoesNotCount) {
+    Forgetful script;
+    World world(script);
+    world.live();
+    const auto uid = world.submit(experiment());
+    while (world.run(1000)) {
+    }
+    EXPECT_EQ(result_of(world, uid), undisturbed());
+    auto reader = store::Store::open(world.paths().database(), store::Store::Mode::read_only);
+    ASSERT_TRUE(reader) << reader.error().text();
+    const auto failed = (*reader)->query("SELECT detail FROM attempt WHERE outcome = 'infra-error'");
+    ASSERT_TRUE(failed);
+    ASSERT_EQ(failed->rows.size(), 1U);
+    EXPECT_THAT(failed->rows[0][0].value_or(""),
+                testing::MatchesRegex("the host says that all went well, but [0-9]+ of "
+                                      "[0-9]+ runs arrived"));
+}
+
 TEST(WaitingSim, WaitingForTheMachineIsNoTimeOfTheBlock) {
     Steady script;
     World world(script);
