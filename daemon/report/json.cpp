@@ -298,6 +298,7 @@ std::string render_json(const ReportInput& report) {
               {"plan_hash", evaluation.plan_hash},
               {"design",
                {{"primary", report.experiment.at("decide").at("primary")},
+                {"at", report.experiment.at("decide").value("at", Json::object())},
                 {"alpha", design.alpha},
                 {"margin", design.margin},
                 {"looks", design.looks},

@@ -275,7 +275,7 @@ std::string design(const ReportInput& report) {
     bool log = true;
     for (const auto& series : report.input.series)
         if (series.primary) {
-            primary = series.workload + "/" + series.metric;
+            primary = series.workload + "/" + series.metric + (series.apart ? " at " + series.point : "");
             log = series.scale == Scale::log;
         }
     const std::string margin = log ? fmt::format("{:.4g}%", 100 * design.margin) : fmt::format("{:.4g}", design.margin);
