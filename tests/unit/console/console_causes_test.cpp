@@ -2,15 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "agent/host/console/console_scanner.h"
+#include "tests/unit/console/scan.h"
 
 namespace kab {
 namespace {
-
-std::vector<msg::ConsoleEvent> scan(std::string_view text) {
-    ConsoleScanner scanner;
-    scanner.push(text);
-    return scanner.finish();
-}
 
 TEST(ConsoleCauses, a_warning_that_panics_is_fatal_and_still_a_warning) {
     ConsoleScanner scanner;

@@ -6,15 +6,10 @@
 #include "agent/host/console/console_patterns.h"
 #include "agent/host/console/needles.h"
 #include "agent/host/console/printable.h"
+#include "tests/unit/console/scan.h"
 
 namespace kab {
 namespace {
-
-std::vector<msg::ConsoleEvent> scan(std::string_view text) {
-    ConsoleScanner scanner;
-    scanner.push(text);
-    return scanner.finish();
-}
 
 struct Expectation {
     const char* line;
